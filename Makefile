@@ -1,0 +1,44 @@
+# What CI runs is what you run: `make demo`, `make test`, `make check-slow`.
+# Needs Python (3.11 or newer), pip and make; everything else goes into $(VENV).
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test lint types check-slow bench clean
+
+help:  ## Show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+demo: $(VENV)/.demo  ## Set up and run the main job on embedded data
+	$(BIN)/looselabels demo
+
+test: lint types  ## Lint, types, doctests and tests (under 10 minutes)
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+check-slow: $(VENV)/.test  ## What takes longer than a few seconds
+	$(BIN)/python -m pytest -m slow
+
+bench: $(VENV)/.bench  ## The speed table of benchmarks/README.md
+	$(BIN)/python benchmarks/bench_infer.py
+
+clean:  ## Remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# A stamp for each set of dependencies, remade when pyproject.toml changes.
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$*]'
+	@touch $@
