@@ -1,0 +1,655 @@
+"""The paper's four tasks as pure functions on arrays.
+
+With label_proba S = p(s|x), class_proba Y = p(y|x), transition T = p(s|y) and pseudocounts A:
+
+1. infer Y and T from S:              ``infer(S, T, pseudocounts=A)``
+2. estimate T from Y and the labels:  ``transition_from_labels(Y, label_index, A)``
+3. infer Y from S and a known T:      ``infer(S, T)``
+4. find W = p(y|x,s):                 ``condition_on_label(Y, T, label_index)``
+
+Tasks 1 and 3 maximize O = −KL(S, YT) + Σ Y log p(y) + Σ A log T. Given T, each row of Y is a small
+concave problem that `_rows` solves exactly; given Y, the best T has a closed form. Arrays of any
+library that follows the array API go in, and come back in kind.
+"""
+
+import os
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_numpy_array
+from threadpoolctl import ThreadpoolController
+
+from looselabels import _rows
+from looselabels._validation import (
+    IdentifiabilityWarning,
+    InconsistentLabelWarning,
+    as_float_array,
+    as_numpy,
+    check_class_prior,
+    check_entries,
+    check_label_index,
+    check_pseudocounts,
+    check_row_stochastic,
+    check_row_sums,
+    check_sample_weight,
+    some_of,
+)
+
+ELEMENTS_A_BLOCK = 2**18  # rows × columns: a block and its temporaries stay near the caches
+ROUNDING = 1e-14  # a share of a class below this, out of a matrix product, is zero
+SMALLEST = 1e-100  # floor of a transition's positive entries, so that their squares stay positive
+
+
+class Decoupling(NamedTuple):
+    """What `infer` found."""
+
+    class_proba: Any  #: p(class | x), (n_samples, n_classes)
+    transition: Any  #: p(label | class), (n_classes, n_labels)
+    objective: list[float]  #: the paper's objective after each pass over the rows; never decreases
+    gap: Any  #: (n_samples,) nats: no other class_proba is better in that row by more than this
+    n_iter: int  #: passes over the rows
+    converged: bool  #: mean gap ≤ tol, every gap ≤ 1000 tol, and a stationary transition
+
+
+class RowProblem(NamedTuple):
+    """What all rows have in common: small, and in NumPy, so that it travels to any worker."""
+
+    transition: np.ndarray
+    inverse: np.ndarray  # the pseudo-inverse
+    rank: int
+    log_prior: np.ndarray | None
+    anchor: np.ndarray  # of several optima, the one closest to this is taken
+    tol: float
+
+
+class BlockFound(NamedTuple):
+    """What a block of rows contributes to a pass: its answer, and sums that add up over blocks."""
+
+    class_proba: Any
+    gap: Any
+    label_mass: np.ndarray  # expected number of samples of each class behind each label
+    objective: float
+    n_ambiguous: int
+
+
+class PassFound(NamedTuple):
+    """What one pass over all rows found."""
+
+    label_mass: np.ndarray
+    objective: float
+    mean_gap: float
+    max_gap: float
+    n_ambiguous: int
+
+
+# --------------------------------------------------------------------------------------- the tasks
+
+
+def infer(
+    label_proba,
+    transition,
+    *,
+    sample_weight=None,
+    pseudocounts=None,
+    class_prior=None,
+    tol=1e-9,
+    max_iter=1000,
+) -> Decoupling:
+    """Infer p(class | x), and with `pseudocounts` the transition too, from p(label | x).
+
+    Maximizes the paper's objective (tasks 3 and 1)
+
+        O(Y, T) = −KL(S, YT) + Σ_iy Y_iy log p(y) + Σ_ys A_ys log T_ys.
+
+    Parameters
+    ----------
+    label_proba : array of shape (n_samples, n_labels)
+        S, p(label | x). Rows sum to 1.
+    transition : array of shape (n_classes, n_labels) or Transition
+        T, p(label | class). Rows sum to 1. A zero is a promise and stays zero.
+    sample_weight : array of shape (n_samples,), optional
+        How often each row counts.
+    pseudocounts : array of shape (n_classes, n_labels), optional
+        A, the prior ∏ T^A on the transition. Given, the transition is inferred as well, starting
+        from `transition`; ``strength * transition`` says how many samples a class the design is
+        worth.
+    class_prior : array of shape (n_classes,), optional
+        The paper's linear term Σ Y log p(y). With rare labels this term decides everything; most
+        users want it left out, which is the same as a uniform prior.
+    tol : float, default=1e-9
+        The mean gap, in nats a row, that counts as solved.
+    max_iter : int, default=1000
+        The most passes over the rows.
+
+    Returns
+    -------
+    Decoupling
+        class_proba, transition, objective (after each pass), gap (each row's certificate), n_iter
+        and converged.
+
+    Notes
+    -----
+    With exact zeros in a row, or classes that no label tells apart, a row can have many optima.
+    Then the one closest to the class prior is taken, and `IdentifiabilityWarning` counts such rows.
+
+    Examples
+    --------
+    One in ten positives is labeled, no negative is (Elkan and Noto): p(class | x) is
+    p(label | x) / 0.1 where that is a probability.
+
+    >>> import numpy as np
+    >>> transition = np.array([[0.1, 0.9], [0.0, 1.0]])
+    >>> infer(np.array([[0.03, 0.97], [0.2, 0.8]]), transition).class_proba.round(6)
+    array([[0.3, 0.7],
+           [1. , 0. ]])
+    """
+    label_proba, given = _check_pair(label_proba, transition)
+    prior = None if class_prior is None else check_class_prior(class_prior, len(given))
+    counts = None if pseudocounts is None else check_pseudocounts(pseudocounts, given)
+    weight = check_sample_weight(sample_weight, label_proba)
+    _check_labels_can_occur(label_proba, given, prior)
+    if prior is not None and not prior.all():
+        return _infer_present(label_proba, given, weight, counts, prior, tol, max_iter)
+
+    rows = Rows(label_proba, weight, len(given))
+
+    def solve(transition) -> PassFound:
+        return rows.solve(_row_problem(transition, prior, tol))
+
+    with np.errstate(under="ignore"):  # a probability may underflow to zero: that is what it means
+        if counts is None:
+            fitted, found, stationary = given, solve(given), True
+            objectives = [found.objective]
+        else:
+            fitted, found, objectives, stationary = _climb(solve, given, counts, tol, max_iter)
+    converged = stationary and found.mean_gap <= tol and found.max_gap <= 1000 * tol
+    _warn(found, fitted, rows.gap.shape[0], converged)
+    fitted = _like(label_proba, fitted)
+    return Decoupling(rows.class_proba, fitted, objectives, rows.gap, len(objectives), converged)
+
+
+def transition_from_labels(class_proba, label_index, pseudocounts, *, sample_weight=None):
+    """Estimate the transition from p(class | x) and the labels given (task 2), as printed.
+
+        M = Yᵀ S_D,    T = M + A with rows normalized.
+
+    Right where class_proba is (nearly) one-hot; soft rows blur it. With exact p(y|x) and
+    T = (.8 .2; .3 .7) it can return (.63 .37; .47 .53). Passing p(class | x, label) of
+    `condition_on_label` instead of p(class | x), and repeating, removes that bias.
+
+    Parameters
+    ----------
+    class_proba : array of shape (n_samples, n_classes)
+        Y, p(class | x).
+    label_index : integer array of shape (n_samples,)
+        The column of each row's label.
+    pseudocounts : array of shape (n_classes, n_labels)
+        A; zeros mean a flat prior. Its shape says how many labels there are.
+    sample_weight : array of shape (n_samples,), optional
+        How often each row counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_proba = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> transition_from_labels(class_proba, np.array([0, 1, 1]), np.zeros((2, 2)))
+    array([[0.5, 0.5],
+           [0. , 1. ]])
+    """
+    class_proba = as_float_array("class_proba", class_proba)
+    check_row_sums("class_proba", class_proba, tol=1e-5)
+    xp = array_namespace(class_proba)
+    counts = as_numpy("pseudocounts", pseudocounts)
+    check_entries("pseudocounts", counts)
+    index = check_label_index(label_index, counts.shape[1], class_proba)
+    weight = check_sample_weight(sample_weight, class_proba)
+    columns = xp.arange(counts.shape[1], dtype=index.dtype, device=device(index))
+    given = xp.astype(index[:, None] == columns[None, :], xp.float64)
+    mass = xp.matrix_transpose(xp.astype(class_proba, xp.float64)) @ _weighted(given, weight)
+    mass = as_numpy("label_mass", mass) + counts
+    silent = np.flatnonzero(mass.sum(axis=1) == 0)
+    if len(silent):
+        warnings.warn(
+            f"No sample and no pseudocount speaks for class {some_of(silent.tolist())}; its row of "
+            "the transition is uniform. Give that class pseudocounts.",
+            InconsistentLabelWarning,
+            stacklevel=2,
+        )
+        mass[silent] = 1.0
+    return _like(class_proba, mass / mass.sum(axis=1, keepdims=True))
+
+
+def condition_on_label(class_proba, transition, label_index):
+    """Return p(class | x, label), which takes each row's own label into account (task 4, W).
+
+        W_iy ∝ T_ys Y_iy,    s the label of row i.
+
+    A row whose label is impossible for every class it may have keeps p(class | x), with an
+    `InconsistentLabelWarning`. class_proba and transition must speak of the same world: both
+    weighted by label, or neither.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_proba, transition = np.array([[0.5, 0.5]]), np.array([[0.8, 0.2], [0.3, 0.7]])
+    >>> condition_on_label(class_proba, transition, np.array([0])).round(3)
+    array([[0.727, 0.273]])
+    """
+    class_proba = as_float_array("class_proba", class_proba)
+    check_row_sums("class_proba", class_proba, tol=1e-5)
+    xp = array_namespace(class_proba)
+    transition = _like(class_proba, as_numpy("transition", transition))
+    if transition.shape[0] != class_proba.shape[1]:
+        raise ValueError(
+            f"class_proba has {class_proba.shape[1]} columns; the transition has "
+            f"{transition.shape[0]} classes."
+        )
+    index = check_label_index(label_index, transition.shape[1], class_proba)
+    joint = class_proba * xp.take(xp.matrix_transpose(transition), index, axis=0)
+    total = xp.sum(joint, axis=1, keepdims=True)
+    possible = total > 0
+    if not bool(xp.all(possible)):
+        rows = xp.nonzero(~possible[:, 0])[0]
+        warnings.warn(
+            f"{rows.shape[0]} rows have a label that none of their classes can have (first: row "
+            f"{int(rows[0])}, label {int(index[rows[0]])}); they keep p(class | x). A little noise "
+            "in the transition makes such labels possible.",
+            InconsistentLabelWarning,
+            stacklevel=2,
+        )
+    return xp.where(possible, joint / xp.where(possible, total, 1.0), class_proba)
+
+
+def objective(
+    label_proba, class_proba, transition, pseudocounts=None, class_prior=None, *, sample_weight=None
+) -> float:
+    """Return the paper's objective, exactly as printed.
+
+        O = −KL(S, YT) + Σ_iy Y_iy log p(y) + Σ_ys A_ys log T_ys
+
+    It is −inf where a label has some probability but no class that may have it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> objective(np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]]), np.eye(2))
+    0.0
+    """
+    label_proba, given = _check_pair(label_proba, transition)
+    xp = array_namespace(label_proba)
+    labels, classes = (xp.astype(a, xp.float64) for a in (label_proba, class_proba))
+    value = _minus_divergence(labels, classes @ _like(labels, given))
+    if class_prior is not None:
+        prior = _like(labels, check_class_prior(class_prior, len(given)))
+        value = value + xp.sum(_xlogy(classes, prior[None, :]), axis=1)
+    total = float(xp.sum(_weighted(value, check_sample_weight(sample_weight, labels))))
+    if pseudocounts is None:
+        return total
+    return total + _transition_prior(given, check_pseudocounts(pseudocounts, given))
+
+
+# ---------------------------------------------------------------------------------- the transition
+
+
+def _climb(solve: Callable, transition, pseudocounts, tol, max_iter):
+    """Alternate exact rows and exact transitions until neither moves.
+
+    Returns the transition, the last pass, the objective after each pass, and whether it is
+    stationary. Every third transition is extrapolated (SQUAREM) and kept only if it climbs.
+    """
+
+    def value(found, transition):
+        return found.objective + _transition_prior(transition, pseudocounts)
+
+    found = solve(transition)
+    objectives, trail = [value(found, transition)], [transition]
+    while len(objectives) < max_iter:
+        updated = _normalized(found.label_mass + pseudocounts, transition)
+        if _growth(found.label_mass + pseudocounts, transition) <= tol:
+            return transition, found, objectives, True
+        trail.append(updated)
+        proposal = updated
+        if len(trail) == 3:
+            proposal, trail = _extrapolated(*trail), []
+        attempt = solve(proposal)
+        if value(attempt, proposal) < objectives[-1]:
+            proposal, attempt = updated, solve(updated)
+        transition, found = proposal, attempt
+        trail = trail or [transition]
+        objectives.append(value(found, transition))
+    return transition, found, objectives, False
+
+
+def _normalized(mass, fallback):
+    """Return `mass` with rows that sum to 1; a class without mass keeps its row of `fallback`."""
+    total = mass.sum(axis=1, keepdims=True)
+    return np.where(total > 0, mass / np.where(total > 0, total, 1.0), fallback)
+
+
+def _growth(mass, transition):
+    """Return the Frank–Wolfe gap of a transition, in nats a sample: what any other could gain."""
+    rate = np.divide(mass, transition, out=np.zeros_like(mass), where=transition > 0)
+    return float((rate.max(axis=1) - mass.sum(axis=1)).sum() / max(mass.sum(), 1.0))
+
+
+def _extrapolated(first, second, third):
+    """Return where three EM steps point to (SQUAREM); the third where that is off the simplex."""
+    step, turn = second - first, third - 2 * second + first
+    size = np.linalg.norm(turn)
+    if size == 0:
+        return third
+    length = max(float(np.linalg.norm(step) / size), 1.0)
+    ahead = first + 2 * length * step + length**2 * turn
+    return _normalized(ahead, third) if (ahead[third > 0] > 0).all() else third
+
+
+def _transition_prior(transition, pseudocounts) -> float:
+    """Return Σ A log T, where a count of zero counts nothing."""
+    used = pseudocounts > 0
+    return float(np.sum(pseudocounts[used] * np.log(transition[used])))
+
+
+# --------------------------------------------------------------------------------- rows, in blocks
+
+
+class Rows:
+    """All rows and their present answer; `solve` takes them through one pass.
+
+    Another driver (processes, a cluster) is another class with such a method over `solve_block`.
+    """
+
+    def __init__(self, label_proba, sample_weight, n_classes):
+        xp = array_namespace(label_proba)
+        self.label_proba, self.sample_weight = label_proba, sample_weight
+        n_rows, n_labels = label_proba.shape
+        kind = {"dtype": label_proba.dtype, "device": device(label_proba)}
+        self.class_proba = xp.empty((n_rows, n_classes), **kind)
+        self.gap = xp.empty(n_rows, **kind)
+        self.solved = False
+        size = max(1, ELEMENTS_A_BLOCK // max(n_classes, n_labels))
+        self.blocks = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
+
+    def solve(self, problem: RowProblem) -> PassFound:
+        """Solve every row for the problem's transition, starting from the last answer."""
+        found = self._map(lambda block: self._solve_block(block, problem))
+        self.solved = True
+        xp = array_namespace(self.gap)
+        gap = xp.astype(self.gap, xp.float64)
+        weight = self.sample_weight
+        n = gap.shape[0] if weight is None else float(xp.sum(weight))
+        return PassFound(
+            np.sum([block.label_mass for block in found], axis=0),
+            sum(block.objective for block in found),
+            float(xp.sum(_weighted(gap, weight))) / n,
+            float(xp.max(gap)),
+            sum(block.n_ambiguous for block in found),
+        )
+
+    def _solve_block(self, block: slice, problem: RowProblem) -> BlockFound:
+        start = self.class_proba[block, :] if self.solved else None
+        weight = None if self.sample_weight is None else self.sample_weight[block]
+        found = solve_block(self.label_proba[block, :], start, weight, problem)
+        self.class_proba[block, :] = found.class_proba
+        self.gap[block] = found.gap
+        return found._replace(class_proba=None, gap=None)
+
+    def _map(self, function) -> list[BlockFound]:
+        # Compiled kernels release the GIL; other libraries bring threads or a device of their own.
+        if _row_solver(self.label_proba) is _rows or len(self.blocks) == 1:
+            return [function(block) for block in self.blocks]
+        with _blas().limit(limits=1), ThreadPoolExecutor(_n_threads()) as pool:
+            return list(pool.map(function, self.blocks))
+
+
+def solve_block(label_proba, start, sample_weight, problem: RowProblem) -> BlockFound:
+    """Solve a block of rows exactly, and sum up what a new transition needs to know of them."""
+    xp = array_namespace(label_proba)
+    labels = xp.astype(label_proba, xp.float64)
+    problem = problem._replace(
+        **{
+            name: _like(labels, value)
+            for name, value in problem._asdict().items()
+            if isinstance(value, np.ndarray)
+        }
+    )
+    labels = _possible_part(labels, problem.transition)
+    if start is not None:
+        start = xp.astype(start, xp.float64)
+    at = _solve_rows(labels, start, problem)
+    at, n_ambiguous = _settle_ties(at, problem)
+    value = _minus_divergence(labels, at.explained)
+    if problem.log_prior is not None:
+        value = value + xp.sum(at.class_proba * problem.log_prior, axis=1)
+    ratio = _weighted(_rows.ratio(labels, at.explained), sample_weight)
+    mass = problem.transition * (xp.matrix_transpose(at.class_proba) @ ratio)
+    return BlockFound(
+        xp.astype(at.class_proba, label_proba.dtype),
+        xp.astype(xp.clip(at.gap, 0, None), label_proba.dtype),
+        as_numpy("label_mass", mass),
+        float(xp.sum(_weighted(value, sample_weight))),
+        n_ambiguous,
+    )
+
+
+def _solve_rows(labels, start, problem: RowProblem) -> _rows.Ascent:
+    """Bring every row to its optimum, each by the cheapest way that its certificate accepts."""
+    xp = array_namespace(labels)
+    solver, tol = _row_solver(labels), problem.tol / 10
+    transition, log_prior = problem.transition, problem.log_prior
+    n_classes, n_labels = transition.shape
+    cold = start is None
+    if cold:  # exact wherever it lies inside the simplex
+        start = labels @ problem.inverse
+        start = _rows.on_simplex(xp.where(start < ROUNDING, 0.0, start))
+        start = _explain_all(labels, start, transition)
+    at = solver.evaluate(labels, start, transition, log_prior)
+    if cold and log_prior is None and problem.rank == n_classes == n_labels:
+        dual = (at.gap > tol) & xp.all(labels > 0, axis=1)
+        at = _redo(at, dual, problem, lambda s, _: solver.solve_dual(s, problem.inverse, tol / 100))
+    return _redo(
+        at, at.gap > tol, problem, lambda s, y: solver.ascend(s, y, transition, log_prior, tol)
+    )
+
+
+def _settle_ties(at: _rows.Ascent, problem: RowProblem) -> tuple[_rows.Ascent, int]:
+    """Move rows with many optima to the one closest to the class prior, and count them."""
+    xp = array_namespace(at.gap)
+    suspect = xp.sum(xp.astype(at.slope >= -problem.tol, xp.int64), axis=1) > 1
+    if problem.rank == problem.transition.shape[0]:  # then a row that sees every label has one
+        suspect = suspect & ~xp.all(at.label_proba > 0, axis=1)
+    if not bool(xp.any(suspect)):
+        return at, 0
+    rows = xp.nonzero(suspect)[0]
+    part = _rows.Ascent(*(xp.take(field, rows, axis=0) for field in at))
+    many = _row_solver(at.gap).is_ambiguous(part, problem.transition, problem.tol)
+    suspect = _rows.put_rows(suspect, suspect, many)
+    if not bool(xp.any(many)):
+        return at, 0
+    rows = xp.nonzero(suspect)[0]
+    part = _rows.Ascent(*(xp.take(field, rows, axis=0) for field in at))
+    chosen = _rows.closest_optimum(part, problem.transition, problem.anchor, problem.tol)
+    new = _rows.evaluate(part.label_proba, chosen, problem.transition, problem.log_prior)
+    kept = xp.where((new.gap <= problem.tol)[:, None], chosen, part.class_proba)
+    class_proba = _rows.put_rows(suspect, at.class_proba, kept)
+    at = _rows.evaluate(at.label_proba, class_proba, problem.transition, problem.log_prior)
+    return at, int(rows.shape[0])
+
+
+def _redo(at: _rows.Ascent, rows, problem: RowProblem, solve) -> _rows.Ascent:
+    """Replace the rows marked by what `solve` makes of them, and certify again."""
+    xp = array_namespace(at.gap)
+    if not bool(xp.any(rows)):
+        return at
+    index = xp.nonzero(rows)[0]
+    new = solve(xp.take(at.label_proba, index, axis=0), xp.take(at.class_proba, index, axis=0))
+    class_proba = _rows.put_rows(rows, at.class_proba, new)
+    return _row_solver(at.gap).evaluate(
+        at.label_proba, class_proba, problem.transition, problem.log_prior
+    )
+
+
+@cache
+def _blas():
+    """Return the handle that keeps a matrix product of one block to the block's own thread."""
+    return ThreadpoolController()
+
+
+def _n_threads():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def _row_solver(labels):
+    if is_numpy_array(labels) and find_spec("numba"):
+        from looselabels import _rows_numba
+
+        return _rows_numba
+    return _rows
+
+
+def _row_problem(transition, class_prior, tol) -> RowProblem:
+    transition = np.where(transition > 0, np.maximum(transition, SMALLEST), 0.0)
+    n_classes = len(transition)
+    anchor = np.full(n_classes, 1 / n_classes) if class_prior is None else class_prior
+    uniform = np.ptp(anchor) == 0  # then the term is a constant
+    return RowProblem(
+        transition,
+        np.linalg.pinv(transition),
+        int(np.linalg.matrix_rank(transition)),
+        None if uniform else np.log(anchor),
+        anchor,
+        tol,
+    )
+
+
+def _possible_part(labels, transition):
+    """Leave out labels that no class can have (they are warned of); let each row sum to 1."""
+    xp = array_namespace(labels)
+    labels = xp.where(xp.any(transition > 0, axis=0), labels, 0.0)
+    total = xp.sum(labels, axis=1, keepdims=True)
+    return labels / xp.where(total > 0, total, 1.0)
+
+
+def _explain_all(labels, class_proba, transition):
+    """Mix in every class where a label seen would otherwise be impossible."""
+    xp = array_namespace(labels)
+    missing = xp.any((labels > 0) & (class_proba @ transition <= 0), axis=1)
+    return xp.where(missing[:, None], (class_proba + 1 / class_proba.shape[1]) / 2, class_proba)
+
+
+# ---------------------------------------------------------------------------------- input and words
+
+
+def _check_pair(label_proba, transition):
+    """Return label_proba in its own library and the transition in NumPy, or say what is wrong."""
+    names = getattr(transition, "classes", None)
+    given = check_row_stochastic("transition", as_numpy("transition", transition), names)
+    label_proba = as_float_array("label_proba", label_proba)
+    check_row_sums("label_proba", label_proba, tol=1e-5)
+    if label_proba.shape[1] != given.shape[1]:
+        raise ValueError(
+            f"label_proba has {label_proba.shape[1]} columns, but the transition has shape "
+            f"{given.shape}: {given.shape[0]} classes and {given.shape[1]} labels."
+        )
+    return label_proba, given
+
+
+def _check_labels_can_occur(label_proba, transition, class_prior):
+    """Warn of labels that no class can have; refuse those that the class prior alone rules out."""
+    xp = array_namespace(label_proba)
+    seen = as_numpy("seen", xp.astype(xp.any(label_proba > 0, axis=0), xp.float64)) > 0
+    impossible = np.flatnonzero(seen & ~(transition > 0).any(axis=0))
+    if len(impossible):
+        warnings.warn(
+            f"No class can have label {some_of(impossible.tolist())}, but label_proba gives it "
+            "some probability; that part is left out (the divergence KL itself is infinite).",
+            InconsistentLabelWarning,
+            stacklevel=3,
+        )
+    if class_prior is None:
+        return
+    possible = (transition[class_prior > 0] > 0).any(axis=0)
+    for label in np.flatnonzero(seen & (transition > 0).any(axis=0) & ~possible):
+        classes = np.flatnonzero(transition[:, label] > 0).tolist()
+        raise ValueError(
+            f"class_prior is 0 for class {some_of(classes)}, which alone can have label {label}, "
+            "and label_proba gives that label some probability. Give the class a small prior."
+        )
+
+
+def _infer_present(label_proba, given, weight, counts, prior, tol, max_iter) -> Decoupling:
+    """Infer for the classes that have a prior; the others get exactly zero."""
+    xp = array_namespace(label_proba)
+    kept = prior > 0
+    found = infer(
+        label_proba,
+        given[kept],
+        sample_weight=weight,
+        pseudocounts=None if counts is None else counts[kept],
+        class_prior=prior[kept],
+        tol=tol,
+        max_iter=max_iter,
+    )
+    position = np.where(kept, np.cumsum(kept) - 1, kept.sum())  # the last column holds the zeros
+    column = xp.zeros_like(found.class_proba[:, :1])
+    class_proba = xp.take(
+        xp.concat([found.class_proba, column], axis=1),
+        xp.asarray(position, device=device(label_proba)),
+        axis=1,
+    )
+    transition = given if counts is None else _normalized(counts, given)
+    transition[kept] = as_numpy("transition", found.transition)
+    return found._replace(class_proba=class_proba, transition=_like(label_proba, transition))
+
+
+def _warn(found: PassFound, transition, n_rows, converged):
+    if found.n_ambiguous:
+        warnings.warn(
+            f"{found.n_ambiguous} of {n_rows} rows have several class distributions that explain "
+            "them equally well; the one closest to the class prior is taken. The transition has "
+            f"{len(transition)} classes, rank {np.linalg.matrix_rank(transition)} and condition "
+            f"number {np.linalg.cond(transition):.3g}.",
+            IdentifiabilityWarning,
+            stacklevel=3,
+        )
+    if not converged:
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"infer stopped before it converged: mean gap {found.mean_gap:.2g}, largest "
+            f"{found.max_gap:.2g}. Raise max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+# ------------------------------------------------------------------------------------ small algebra
+
+
+def _like(array, values):
+    """Return NumPy `values` in the library, type and place of `array`."""
+    return array_namespace(array).asarray(values, dtype=array.dtype, device=device(array))
+
+
+def _weighted(rows, weight):
+    if weight is None:
+        return rows
+    return rows * (weight if rows.ndim == 1 else weight[:, None])
+
+
+def _minus_divergence(labels, explained):
+    """Return −KL(S, q) = Σ_s S_s log(q_s / S_s) of each row; −inf where q misses a label of S."""
+    xp = array_namespace(labels)
+    return xp.sum(_xlogy(labels, explained / xp.where(labels > 0, labels, 1.0)), axis=1)
+
+
+def _xlogy(x, y):
+    """Return x log y, and 0 where x is 0."""
+    xp = array_namespace(x)
+    y = xp.where(x > 0, y, 1.0)
+    safe = xp.where(y > 0, y, 1.0)
+    return xp.where(y > 0, x * xp.log(safe), -xp.inf)

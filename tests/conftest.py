@@ -1,0 +1,23 @@
+"""What several test files share: seeds that a variable can widen, and array libraries."""
+
+import os
+
+import numpy as np
+import pytest
+
+
+def pytest_generate_tests(metafunc):
+    """Seeds are fixed; LOOSELABELS_TEST_SEEDS=20 runs each seeded test on twenty of them."""
+    if "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", range(int(os.environ.get("LOOSELABELS_TEST_SEEDS", "2"))))
+
+
+@pytest.fixture
+def rng(seed):
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture(params=["numpy", "array_api_strict", "torch"])
+def xp(request):
+    """An array library that follows the array API."""
+    return pytest.importorskip(request.param, reason=f"{request.param} is not installed")

@@ -1,0 +1,43 @@
+"""Hypothesis strategies that several test files share."""
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from looselabels._names import UNLABELED
+
+# the first call of a compiled function takes its time; a property is about the answer
+settings.register_profile("looselabels", deadline=None)
+settings.load_profile("looselabels")
+
+# few distinct weights: zeros, corners, ties and tiny numbers all come up often
+WEIGHTS = st.one_of(st.just(0.0), st.sampled_from([1e-9, 0.5, 1.0]), st.floats(1e-3, 1.0))
+
+
+@st.composite
+def simplex_rows(draw, n, m):
+    """Draw an (n, m) array whose rows are distributions, corners and zeros among them."""
+    rows = draw(arrays(float, (n, m), elements=WEIGHTS))
+    empty = np.flatnonzero(rows.sum(axis=1) == 0)
+    rows[empty, empty % m] = 1.0
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+def positive_rows(n, m):
+    """Draw an (n, m) array whose rows are distributions without zeros."""
+    return arrays(float, (n, m), elements=st.floats(0.01, 1.0)).map(
+        lambda rows: rows / rows.sum(axis=1, keepdims=True)
+    )
+
+
+def names(n, *, missing=False):
+    """Draw n distinct names: of classes or, with `missing`, of labels (None among them)."""
+    simple = st.one_of(
+        st.text(max_size=5), st.integers(), st.floats(allow_nan=False, allow_infinity=False)
+    )
+    if missing:
+        simple = st.one_of(st.none(), simple)
+    simple = simple.filter(lambda name: name != UNLABELED)
+    name = st.one_of(simple, st.tuples(simple, simple))
+    return st.lists(name, min_size=n, max_size=n, unique=True)

@@ -1,0 +1,525 @@
+"""The four tasks: exact, certified, the same in every array library, and firm with bad input."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+import reference
+from looselabels import _rows, inference
+from looselabels._validation import (
+    IdentifiabilityWarning,
+    InconsistentLabelWarning,
+    as_numpy,
+)
+from looselabels.inference import (
+    condition_on_label,
+    infer,
+    objective,
+    transition_from_labels,
+)
+from strategies import positive_rows, simplex_rows
+
+PU = np.array([[0.4, 0.6], [0.0, 1.0]])
+SEMI = np.array([[0.1, 0.0, 0.9], [0.0, 0.1, 0.9]])
+quiet = pytest.mark.filterwarnings("ignore::looselabels.IdentifiabilityWarning")
+
+
+@pytest.fixture(params=["compiled", "batched"])
+def solver(request, monkeypatch):
+    """Run a test with numba's row solver and without it."""
+    if request.param == "batched":
+        monkeypatch.setattr(inference, "_row_solver", lambda labels: _rows)
+    else:
+        pytest.importorskip("numba", reason="the extra `speed` is not installed")
+
+
+def simulate(rng, n_rows=200, n_classes=4, n_labels=5, zeros=0.2):
+    """Draw label_proba with exact zeros, which a forest has, and a transition."""
+    label_proba = rng.dirichlet(np.ones(n_labels), n_rows)
+    label_proba[rng.random(label_proba.shape) < zeros] = 0
+    label_proba[:, 0] += 1e-3
+    label_proba /= label_proba.sum(axis=1, keepdims=True)
+    return label_proba, rng.dirichlet(np.ones(n_labels), n_classes)
+
+
+# ------------------------------------------------------------------------- task 3: exact, certified
+
+
+@quiet
+@given(label_proba=simplex_rows(6, 4), transition=simplex_rows(3, 4), prior=st.booleans())
+def test_every_row_is_solved_to_its_certificate(label_proba, transition, prior):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InconsistentLabelWarning)
+        class_prior = np.array([0.2, 0.3, 0.5]) if prior else None
+        found = infer(label_proba, transition, class_prior=class_prior)
+    assert found.converged
+    assert found.gap.max() <= 1e-6
+    assert_allclose(found.class_proba.sum(axis=1), 1)
+    assert found.class_proba.min() >= 0
+
+
+@quiet
+@pytest.mark.parametrize("class_prior", [None, [0.1, 0.2, 0.3, 0.4]])
+def test_the_optimum_is_the_one_scipy_finds(rng, solver, class_prior):
+    label_proba, transition = simulate(rng, n_rows=20)
+    found = infer(label_proba, transition, class_prior=class_prior)
+    for row, ours in zip(label_proba, found.class_proba, strict=True):
+        _, value = reference.solve_row(row, transition, class_prior)
+        entropy = reference.objective([row], [row], np.eye(len(row)))
+        mine = reference.objective([row], [ours], transition, None, class_prior)
+        seen = row[row > 0]
+        assert entropy == 0
+        assert mine + seen @ np.log(seen) >= value - 1e-9
+
+
+@quiet
+def test_the_gap_bounds_how_far_a_row_is_from_its_optimum(rng):
+    label_proba, transition = simulate(rng, n_rows=30)
+    best = infer(label_proba, transition).class_proba
+    worse = rng.dirichlet(np.ones(4), 30)
+    gap = _rows.evaluate(label_proba, worse, transition, None).gap
+    for i in range(30):
+        rows = label_proba[i : i + 1]
+        loss = objective(rows, best[i : i + 1], transition) - objective(
+            rows, worse[i : i + 1], transition
+        )
+        assert -1e-12 <= loss <= gap[i] + 1e-12
+
+
+def test_elkan_noto_is_a_special_case(solver):
+    p = np.linspace(0, 1, 41)
+    found = infer(np.column_stack([p, 1 - p]), PU)
+    assert_allclose(found.class_proba[:, 0], np.clip(p / 0.4, 0, 1), atol=1e-9)
+
+
+def test_the_identity_returns_label_proba(rng, solver):
+    label_proba, _ = simulate(rng)
+    assert_allclose(infer(label_proba, np.eye(5)).class_proba, label_proba, atol=1e-15)
+
+
+def test_what_a_transition_made_is_undone_exactly(rng, solver):
+    class_proba = rng.dirichlet(np.ones(4), 500)
+    transition = 0.6 * np.eye(4) + 0.4 * rng.dirichlet(np.ones(4), 4)
+    found = infer(class_proba @ transition, transition)
+    assert_allclose(found.class_proba, class_proba, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [3, 20, 150])
+def test_many_classes_are_solved_by_both_solvers_alike(seed, n_classes, monkeypatch):
+    pytest.importorskip("numba", reason="the extra `speed` is not installed")
+    rng = np.random.default_rng(seed)
+    transition = 0.7 * np.eye(n_classes) + 0.3 * rng.dirichlet(np.ones(n_classes), n_classes)
+    label_proba = rng.dirichlet(np.full(n_classes, 0.3), 60) @ transition
+    label_proba *= np.exp(0.3 * rng.standard_normal(label_proba.shape))
+    label_proba[::7, 0] = 0  # some rows are not for the dual
+    label_proba /= label_proba.sum(axis=1, keepdims=True)
+    compiled = infer(label_proba, transition)
+    monkeypatch.setattr(inference, "_row_solver", lambda labels: _rows)
+    batched = infer(label_proba, transition)
+    assert max(compiled.gap.max(), batched.gap.max()) <= 1e-9
+    assert_allclose(compiled.class_proba, batched.class_proba, atol=1e-9)
+
+
+# ------------------------------------------------------------------------------------- many optima
+
+
+@pytest.mark.parametrize(
+    ("prior", "chosen"), [(None, [0.5, 0.5]), ([0.5, 0.5], [0.5, 0.5])], ids=["none", "given"]
+)
+def test_a_row_that_says_nothing_gets_the_class_prior(solver, prior, chosen):
+    label_proba = np.array([[0.0, 0.0, 1.0], [0.2, 0.0, 0.8]])
+    with pytest.warns(IdentifiabilityWarning, match="1 of 2 rows .* 2 classes, rank 2"):
+        found = infer(label_proba, SEMI, class_prior=prior)
+    assert_allclose(found.class_proba, [chosen, [1, 0]])
+
+
+def test_classes_that_no_label_tells_apart_share_alike(solver):
+    transition = np.array([[0.8, 0.2], [0.8, 0.2], [0.1, 0.9]])
+    with pytest.warns(IdentifiabilityWarning, match="3 classes, rank 2"):
+        found = infer(np.array([[0.45, 0.55], [0.9, 0.1]]), transition)
+    assert_allclose(found.class_proba, [[0.25, 0.25, 0.5], [0.5, 0.5, 0]], atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::looselabels.IdentifiabilityWarning")
+def test_of_many_optima_the_closest_to_uniform_is_taken(rng, solver):
+    label_proba, transition = simulate(rng, n_rows=25, n_classes=6, n_labels=4, zeros=0.4)
+    found = infer(label_proba, transition)
+    assert found.converged
+    for row, ours in zip(label_proba, found.class_proba, strict=True):
+        nearest = reference.closest(np.full(6, 1 / 6), row, ours, transition)
+        assert ((ours - 1 / 6) ** 2).sum() <= ((nearest - 1 / 6) ** 2).sum() + 1e-7
+
+
+# ------------------------------------------------------------------------------------------ task 1
+
+
+@quiet
+@given(label_proba=simplex_rows(8, 4), transition=positive_rows(3, 4), strength=st.floats(0, 50))
+def test_the_objective_never_decreases(label_proba, transition, strength):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = infer(label_proba, transition, pseudocounts=strength * transition, max_iter=40)
+    steps = np.diff(found.objective)
+    assert len(steps) == 0 or steps.min() >= -1e-9 * max(1, abs(found.objective[0]))
+
+
+@quiet
+def test_the_objective_reported_is_the_paper_s(rng, solver):
+    label_proba, transition = simulate(rng)
+    prior = np.array([0.4, 0.3, 0.2, 0.1])
+    found = infer(label_proba, transition, pseudocounts=9 * transition, class_prior=prior)
+    by_hand = reference.objective(
+        label_proba, found.class_proba, found.transition, 9 * transition, prior
+    )
+    assert_allclose(found.objective[-1], by_hand, rtol=1e-12)
+    ours = objective(label_proba, found.class_proba, found.transition, 9 * transition, prior)
+    assert_allclose(ours, by_hand, rtol=1e-12)
+
+
+@quiet
+def test_joint_inference_is_at_least_as_good_as_long_em(rng, solver):
+    label_proba, transition = simulate(rng, zeros=0)
+    counts = 20 * transition
+    found = infer(label_proba, transition, pseudocounts=counts)
+    assert found.converged
+    slow = reference.em(label_proba, transition, counts, 3000)
+    assert found.objective[-1] >= reference.objective(label_proba, *slow, counts) - 1e-9
+
+
+@quiet
+def test_the_transition_found_is_a_fixed_point(rng, solver):
+    label_proba, transition = simulate(rng)
+    counts = 20 * transition
+    found = infer(label_proba, transition, pseudocounts=counts, tol=1e-12)
+    mass = reference.label_mass(label_proba, found.class_proba, found.transition) + counts
+    assert_allclose(mass / mass.sum(axis=1, keepdims=True), found.transition, atol=1e-5)
+
+
+@quiet
+def test_a_zero_is_a_promise_and_stays_zero(rng, solver):
+    label_proba, _ = simulate(rng, n_labels=3)
+    found = infer(label_proba, SEMI, pseudocounts=SEMI)
+    assert_array_equal(found.transition == 0, SEMI == 0)
+
+
+@quiet
+def test_a_weight_is_a_repeated_row(rng, solver):
+    label_proba, transition = simulate(rng, n_rows=40)
+    times = rng.integers(0, 4, 40)
+    repeated = infer(np.repeat(label_proba, times, axis=0), transition, pseudocounts=transition)
+    weighted = infer(label_proba, transition, pseudocounts=transition, sample_weight=times)
+    assert_allclose(weighted.transition, repeated.transition, atol=1e-7)
+    assert_allclose(weighted.objective[-1], repeated.objective[-1], rtol=1e-9)
+
+
+@quiet
+def test_permuting_classes_labels_and_rows_permutes_the_answer(rng, solver):
+    label_proba, transition = simulate(rng)
+    rows, classes, labels = (rng.permutation(k) for k in (200, 4, 5))
+    plain = infer(label_proba, transition, pseudocounts=5 * transition)
+    shuffled_t = transition[np.ix_(classes, labels)]
+    shuffled = infer(label_proba[np.ix_(rows, labels)], shuffled_t, pseudocounts=5 * shuffled_t)
+    assert_allclose(shuffled.transition, plain.transition[np.ix_(classes, labels)], atol=1e-6)
+    assert_allclose(shuffled.objective[-1], plain.objective[-1], rtol=1e-9)
+
+
+@quiet
+@pytest.mark.parametrize("rows_a_block", [1, 7, 200, 201])
+def test_the_size_of_a_block_does_not_matter(rng, monkeypatch, rows_a_block):
+    label_proba, transition = simulate(rng)
+    whole = infer(label_proba, transition, pseudocounts=5 * transition)
+    monkeypatch.setattr(inference, "ELEMENTS_A_BLOCK", 5 * rows_a_block)
+    parts = infer(label_proba, transition, pseudocounts=5 * transition)
+    assert_allclose(parts.objective[-1], whole.objective[-1], rtol=1e-10)
+    assert_allclose(parts.transition, whole.transition, atol=1e-8)
+    assert_allclose(parts.class_proba, whole.class_proba, atol=1e-6)
+
+
+def test_a_poor_extrapolation_falls_back_to_the_plain_step(rng, monkeypatch):
+    label_proba, transition = simulate(rng, zeros=0)
+    plain = infer(label_proba, transition, pseudocounts=20 * transition)
+    monkeypatch.setattr(inference, "_extrapolated", lambda *_: np.full((4, 5), 0.2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IdentifiabilityWarning)
+        forced = infer(label_proba, transition, pseudocounts=20 * transition)
+    assert np.diff(forced.objective).min() >= -1e-12
+    assert_allclose(forced.objective[-1], plain.objective[-1], rtol=1e-6)
+
+
+def test_an_extrapolation_off_the_simplex_is_the_third_step():
+    first, second, third = (np.array([[1 - p, p]]) for p in (0.5, 0.3, 0.15))
+    assert_array_equal(inference._extrapolated(first, second, third), third)
+
+
+# ----------------------------------------------------------------------------------- tasks 2 and 4
+
+
+def test_labels_of_known_classes_are_counted():
+    class_proba = np.eye(2)[[0, 0, 0, 1]]
+    counts = np.array([[0, 1], [2, 0]])
+    found = transition_from_labels(class_proba, [0, 1, 1, 1], counts)
+    assert_allclose(found, [[1 / 4, 3 / 4], [2 / 3, 1 / 3]])
+    weighted = transition_from_labels(class_proba, [0, 1, 1, 1], counts, sample_weight=[2, 1, 0, 1])
+    assert_allclose(weighted, [[2 / 4, 2 / 4], [2 / 3, 1 / 3]])
+
+
+def test_soft_classes_blur_task_2_and_conditioning_on_the_label_repairs_it():
+    rng = np.random.default_rng(0)
+    truth = np.array([[0.8, 0.2], [0.3, 0.7]])
+    positive = rng.beta(1, 1, 200_000)
+    class_proba = np.column_stack([positive, 1 - positive])
+    classes = (rng.random(len(positive)) > positive).astype(int)
+    labels = (rng.random(len(positive)) > truth[classes, 0]).astype(int)
+    printed = transition_from_labels(class_proba, labels, np.zeros((2, 2)))
+    assert_allclose(printed, [[0.63, 0.37], [0.47, 0.53]], atol=0.01)
+    fitted = printed
+    for _ in range(300):
+        given_label = condition_on_label(class_proba, fitted, labels)
+        fitted = transition_from_labels(given_label, labels, np.zeros((2, 2)))
+    assert_allclose(fitted, truth, atol=0.01)
+
+
+def test_conditioning_on_the_label_is_bayes():
+    class_proba = np.array([[0.2, 0.5, 0.3]])
+    transition = np.array([[0.9, 0.1], [0.5, 0.5], [0.0, 1.0]])
+    expected = np.array([[0.2 * 0.9, 0.5 * 0.5, 0.0]])
+    found = condition_on_label(class_proba, transition, [0])
+    assert_allclose(found, expected / expected.sum())
+
+
+def test_an_impossible_label_leaves_class_proba_and_warns():
+    class_proba = np.array([[0.0, 1.0], [0.5, 0.5]])
+    with pytest.warns(InconsistentLabelWarning, match=r"1 rows .*row 0, label 0"):
+        found = condition_on_label(class_proba, PU, [0, 0])
+    assert_allclose(found, [[0, 1], [1, 0]])
+
+
+def test_a_class_without_any_count_is_uniform_and_warns():
+    with pytest.warns(InconsistentLabelWarning, match="speaks for class 1"):
+        found = transition_from_labels(np.array([[1.0, 0.0]]), [0], np.zeros((2, 2)))
+    assert_allclose(found, [[1, 0], [0.5, 0.5]])
+
+
+# ---------------------------------------------------------------------------------- array libraries
+
+
+@quiet
+@pytest.mark.parametrize("options", [{}, {"learn": True}, {"prior": True}], ids=str)
+def test_array_libraries_agree_and_get_their_own_arrays_back(rng, xp, options):
+    label_proba, transition = simulate(rng)
+    kwargs = {}
+    if "learn" in options:
+        kwargs["pseudocounts"] = 10 * transition
+    if "prior" in options:
+        kwargs["class_prior"] = np.array([0.1, 0.2, 0.3, 0.4])
+    expected = infer(label_proba, transition, **kwargs)
+    found = infer(xp.asarray(label_proba), transition, **kwargs)
+    assert type(found.class_proba) is type(found.gap) is type(xp.asarray([0.0]))
+    assert_allclose(found.objective[-1], expected.objective[-1], rtol=1e-12)
+    assert_allclose(as_numpy("", found.transition), expected.transition, atol=1e-9)
+    assert_allclose(as_numpy("", found.class_proba), expected.class_proba, atol=1e-6)
+    index = rng.integers(0, 5, 200)
+    ours = condition_on_label(found.class_proba, found.transition, xp.asarray(index))
+    numpy_s = condition_on_label(expected.class_proba, expected.transition, index)
+    assert_allclose(as_numpy("", ours), numpy_s, atol=1e-6)
+    ours = transition_from_labels(found.class_proba, xp.asarray(index), np.ones((4, 5)))
+    assert_allclose(ours, transition_from_labels(expected.class_proba, index, np.ones((4, 5))))
+
+
+def test_libraries_agree_to_nine_digits_where_the_problem_is_well_conditioned(rng, xp):
+    transition = 0.6 * np.eye(4) + 0.4 * rng.dirichlet(np.ones(4), 4)
+    label_proba = rng.dirichlet(np.ones(4), 300) @ transition
+    expected = infer(label_proba, transition).class_proba
+    found = infer(xp.asarray(label_proba), transition).class_proba
+    assert_allclose(as_numpy("", found), expected, atol=1e-9)
+
+
+@quiet
+def test_single_precision_stays_single_and_close(rng, xp):
+    label_proba, transition = simulate(rng)
+    double = infer(label_proba, transition, pseudocounts=10 * transition)
+    single = infer(
+        xp.asarray(label_proba, dtype=xp.float32), transition, pseudocounts=10 * transition
+    )
+    assert single.class_proba.dtype == single.gap.dtype == xp.float32
+    assert_allclose(as_numpy("", single.class_proba), double.class_proba, atol=1e-4)
+    assert_allclose(as_numpy("", single.transition), double.transition, atol=1e-4)
+
+
+@quiet
+@pytest.mark.parametrize("remake", ["fortran", "strided", "read-only", "byte-swapped", "list"])
+def test_the_layout_of_the_input_does_not_matter_and_it_is_left_alone(rng, remake):
+    label_proba, transition = simulate(rng)
+    expected = infer(label_proba, transition)
+    given_rows = {
+        "fortran": lambda a: np.asfortranarray(a),
+        "strided": lambda a: np.repeat(a, 2, axis=0)[::2],
+        "read-only": lambda a: np.frombuffer(a.tobytes()).reshape(a.shape),
+        "byte-swapped": lambda a: a.astype(">f8"),
+        "list": lambda a: a.tolist(),
+    }[remake](label_proba)
+    before = np.array(given_rows, dtype=float)
+    assert_allclose(infer(given_rows, transition).class_proba, expected.class_proba, atol=1e-12)
+    assert_array_equal(np.asarray(given_rows, dtype=float), before)
+
+
+# ---------------------------------------------------------------- corners (FAULTS, section B)
+
+
+@pytest.fixture
+def strict_floats():
+    with np.errstate(all="raise"):
+        yield
+
+
+@pytest.mark.usefixtures("strict_floats")
+class TestCorners:
+    """Nothing overflows, divides by zero or turns into NaN, whatever the zeros."""
+
+    def test_a_label_no_class_can_have_is_left_out_with_a_warning(self, solver):
+        transition = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+        label_proba = np.array([[0.2, 0.3, 0.5], [0.0, 0.0, 1.0]])
+        with (
+            pytest.warns(InconsistentLabelWarning, match="No class can have label 2"),
+            pytest.warns(IdentifiabilityWarning, match="1 of 2 rows"),
+        ):
+            found = infer(label_proba, transition)
+        assert_allclose(found.class_proba, [[0.4, 0.6], [0.5, 0.5]])
+        assert np.isfinite(found.objective[-1])
+        assert objective(label_proba, found.class_proba, transition) == -np.inf
+
+    def test_a_class_without_prior_gets_exactly_zero(self, rng, solver):
+        label_proba, transition = simulate(rng)
+        found = infer(label_proba, transition, class_prior=[0.5, 0.0, 0.25, 0.25])
+        assert_array_equal(found.class_proba[:, 1], 0)
+        others = infer(label_proba, transition[[0, 2, 3]], class_prior=[0.5, 0.25, 0.25])
+        assert_allclose(found.class_proba[:, [0, 2, 3]], others.class_proba)
+
+    def test_joint_inference_keeps_the_row_of_a_class_without_prior(self, rng, solver):
+        label_proba, transition = simulate(rng)
+        prior = [0.5, 0.0, 0.25, 0.25]
+        found = infer(label_proba, transition, pseudocounts=3 * transition, class_prior=prior)
+        assert_allclose(found.transition[1], transition[1])
+        assert found.transition.shape == (4, 5)
+
+    def test_a_one_hot_prior_decides(self, rng, solver):
+        label_proba, transition = simulate(rng)
+        found = infer(label_proba, transition, class_prior=[0, 0, 1, 0])
+        assert_array_equal(found.class_proba, np.tile([0, 0, 1, 0], (200, 1)))
+
+    def test_a_prior_that_rules_out_a_seen_label_is_refused(self):
+        with pytest.raises(ValueError, match="class_prior is 0 for class 0, which alone can have"):
+            infer(np.array([[0.2, 0.8]]), PU, class_prior=[0, 1])
+
+    def test_label_proba_of_exact_zeros_and_ones(self, solver):
+        found = infer(np.eye(2), PU)
+        assert_allclose(found.class_proba, [[1, 0], [0, 1]])
+
+    def test_no_pseudocounts_at_all(self, rng, solver):
+        label_proba, transition = simulate(rng, zeros=0)
+        with warnings.catch_warnings():  # KL-NMF: EM may need more passes for the last digits
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = infer(label_proba, transition, pseudocounts=np.zeros((4, 5)), max_iter=200)
+        assert np.diff(found.objective).min() >= -1e-12
+        assert_allclose(found.transition.sum(axis=1), 1)
+
+    def test_huge_pseudocounts_keep_the_design(self, rng, solver):
+        label_proba, transition = simulate(rng, zeros=0)
+        found = infer(label_proba, transition, pseudocounts=1e12 * transition)
+        assert_allclose(found.transition, transition, atol=1e-9)
+
+    def test_tiny_numbers(self, rng, solver):
+        label_proba, _ = simulate(rng, n_labels=3)
+        label_proba[0] = [1e-300, 0, 1]
+        transition = np.array([[1.0, 1e-300, 0.0], [1e-200, 0.5, 0.5], [5e-324, 0.0, 1.0]])
+        found = infer(label_proba, transition, pseudocounts=transition, max_iter=100, tol=1e-6)
+        assert np.isfinite(found.class_proba).all()
+        assert np.diff(found.objective).min() >= -1e-9 * abs(found.objective[0])
+
+    def test_one_row_alone_equals_the_row_among_others(self, rng, solver):
+        label_proba, transition = simulate(rng, zeros=0)
+        many = infer(label_proba, transition).class_proba
+        for i in (0, 77, 199):
+            alone = infer(label_proba[i : i + 1], transition).class_proba
+            assert_allclose(alone[0], many[i], atol=1e-12)
+
+    def test_equal_rows_of_an_unknown_transition_are_said_to_be_so(self, rng):
+        label_proba, _ = simulate(rng, zeros=0)
+        uniform = np.full((3, 5), 0.2)
+        with pytest.warns(IdentifiabilityWarning, match="3 classes, rank 1"):
+            first = infer(label_proba, uniform, pseudocounts=uniform)
+        with pytest.warns(IdentifiabilityWarning):
+            second = infer(label_proba, uniform, pseudocounts=uniform)
+        assert_array_equal(first.class_proba, second.class_proba)
+
+
+def test_too_few_passes_are_told():
+    rng = np.random.default_rng(0)
+    label_proba, transition = simulate(rng, zeros=0)
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter or tol"):
+        found = infer(label_proba, transition, pseudocounts=transition, max_iter=2)
+    assert not found.converged
+    assert found.n_iter == len(found.objective) == 2
+
+
+# ---------------------------------------------------------------------------------------- bad input
+
+GOOD = np.array([[0.3, 0.7], [0.5, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"label_proba": [[0.3, 0.6], [0.5, 0.5]]}, "row of label_proba .* row 0 sums to 0.9"),
+        ({"label_proba": [[0.3, np.nan], [0.5, 0.5]]}, "label_proba .* row 0, column 1 is nan"),
+        ({"label_proba": [[1.5, -0.5], [0.5, 0.5]]}, "label_proba .* row 0, column 1 is -0.5"),
+        ({"label_proba": [0.5, 0.5]}, r"label_proba must be a 2-D array .* shape is \(2,\)"),
+        ({"label_proba": np.empty((0, 2))}, r"label_proba must be .* shape is \(0, 2\)"),
+        ({"label_proba": "labels"}, "label_proba must be an array of numbers"),
+        ({"label_proba": np.full((2, 3), 1 / 3)}, r"3 columns, .* transition has shape \(2, 2\)"),
+        ({"transition": [[0.4, 0.5], [0, 1]]}, "row of transition .* row 0 sums to 0.9. Divide"),
+        ({"transition": [[0.4, 0.0], [0.6, 1]]}, "Its columns do: pass the transpose"),
+        ({"transition": [[0.4, 0.6], [0, 0]]}, "row 1 sums to 0"),
+        ({"transition": [[1.4, -0.4], [0, 1]]}, "transition .* row 0, column 1 is -0.4"),
+        ({"class_prior": [0.5, 0.6]}, "class_prior .* sums to 1.1"),
+        ({"class_prior": [1.5, -0.5]}, "class_prior .* is -0.5"),
+        ({"class_prior": [1.0]}, r"class_prior has shape \(1,\); 2 classes need \(2,\)"),
+        ({"pseudocounts": [[-1, 1], [0, 1]]}, "pseudocounts .* row 0, column 0 is -1"),
+        ({"pseudocounts": [[1, np.nan], [0, 1]]}, "pseudocounts .* row 0, column 1 is nan"),
+        ({"pseudocounts": [[1, 1]]}, r"pseudocounts has shape \(1, 2\); the transition has \(2, 2"),
+        ({"pseudocounts": [[1, 1], [1, 1]]}, "a zero is a promise.* row 1, column 0 is 1"),
+        ({"sample_weight": [1, 2, 3]}, r"sample_weight has shape \(3,\); 2 rows need"),
+        ({"sample_weight": [1, -1]}, "sample_weight .* row 1, column 0 is -1"),
+        ({"sample_weight": [0, 0]}, "sample_weight must have a positive number"),
+    ],
+)
+def test_bad_input_is_named(kwargs, message):
+    arguments = {"label_proba": GOOD, "transition": PU} | kwargs
+    with pytest.raises(ValueError, match=message):
+        infer(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        ([0, 2], "label_index must be between 0 and 1; row 1 is 2"),
+        ([0, -1], "row 1 is -1"),
+        ([0.5, 1], "label_index must hold integers"),
+        ([0], r"label_index has shape \(1,\); 2 rows need"),
+    ],
+)
+def test_a_bad_label_index_is_named(index, message):
+    with pytest.raises(ValueError, match=message):
+        condition_on_label(GOOD, PU, index)
+    with pytest.raises(ValueError, match=message):
+        transition_from_labels(GOOD, index, np.zeros((2, 2)))
+
+
+def test_classes_and_transition_must_fit():
+    with pytest.raises(ValueError, match="class_proba has 2 columns; the transition has 3 classes"):
+        condition_on_label(GOOD, np.full((3, 2), 0.5), [0, 1])
