@@ -1,0 +1,696 @@
+"""How labels arise: p(label | class), with names that travel with the matrix."""
+
+import json
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from html import escape
+from itertools import compress
+
+import numpy as np
+
+from looselabels._names import (
+    UNLABELED,
+    listed,
+    match_names,
+    numbers_by_name,
+    plain_name,
+    read_column,
+    read_names,
+    read_table,
+    shown,
+    swap_name,
+)
+from looselabels._validation import (
+    IdentifiabilityWarning,
+    InconsistentLabelWarning,
+    as_numpy,
+    check_class_prior,
+    check_row_stochastic,
+    check_size,
+    import_extra,
+    short_repr,
+)
+from looselabels.inference import infer
+from looselabels.plotting import TransitionDisplay
+
+ROUNDING = 1e-12  # a weight this small, or rows this close, differ by rounding only
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Transition:
+    """p(label | class), the paper's T: one row a class, one column a label, rows sum to 1.
+
+    A zero is a promise: the class never gets that label, and nothing that is learned from data
+    changes it. The label None is the missing one; it reads "(unlabeled)".
+
+    Parameters
+    ----------
+    proba : array of shape (n_classes, n_labels), or a DataFrame
+        A DataFrame is matched by names. pandas: the index holds the classes and the columns are
+        the labels; polars: the first column holds the classes.
+    classes, labels : sequences of names (text, numbers, bool, tuples of them)
+        Needed with an array; with a DataFrame they set the order.
+
+    Examples
+    --------
+    >>> t = Transition([[0.1, 0, 0.9], [0, 0.2, 0.8]], ["cat", "dog"], ["cat", "dog", None])
+    >>> t
+    Transition(2 classes, 3 labels: 'cat', 'dog', '(unlabeled)')
+    >>> print(t)
+    class  cat  dog  (unlabeled)
+    cat    0.1    0          0.9
+    dog      0  0.2          0.8
+    """
+
+    proba: np.ndarray
+    classes: tuple
+    labels: tuple
+
+    def __init__(self, proba, classes=None, labels=None):
+        proba, classes, labels = read_table("transition", proba, classes, labels)
+        if None in classes:
+            raise ValueError("classes hold None; only a label can be missing: name the class.")
+        normalized = check_row_stochastic("transition", proba, classes)
+        # A row that is right but for rounding stays as it is, so that a copy equals its original.
+        exact = abs(proba.sum(axis=1) - 1) <= len(labels) * np.finfo(float).eps
+        proba = np.where(exact[:, None], proba, normalized) + 0.0  # -0.0 becomes 0.0
+        proba.flags.writeable = False
+        for field, value in (("proba", proba), ("classes", classes), ("labels", labels)):
+            object.__setattr__(self, field, value)  # frozen for everyone else
+
+    # ------------------------------------------------------------------------ designs
+
+    @classmethod
+    def identity(cls, classes) -> "Transition":
+        """Return T = I: the label of each sample is its class (supervised learning).
+
+        >>> Transition.identity(["cat", "dog"]).proba
+        array([[1., 0.],
+               [0., 1.]])
+        """
+        classes = read_names("classes", classes)
+        check_size("transition", len(classes), len(classes))
+        return cls(np.eye(len(classes)), classes, classes)
+
+    @classmethod
+    def partial(cls, classes, unlabeled=None, labeled=0.1, negative=None) -> "Transition":
+        """Return the design where a share of each class is labeled and the rest is not.
+
+        T[k, k] = labeled_k and T[k, unlabeled] = 1 − labeled_k: semi-supervised learning. The
+        class `negative` is never labeled: positive-unlabeled learning, with one positive class
+        or several.
+
+        Parameters
+        ----------
+        classes : sequence of names
+            `negative` is appended where it is not among them.
+        unlabeled : name of the label of samples without one
+        labeled : the share that is labeled, one number or one a class by name
+        negative : name of the class without a label of its own, or None
+
+        Examples
+        --------
+        >>> print(Transition.partial(["cat", "dog"], labeled=0.1, negative="other"))
+        class  cat  dog  (unlabeled)
+        cat    0.1    0          0.9
+        dog      0  0.1          0.9
+        other    0    0            1
+        """
+        classes, negative = read_names("classes", classes), plain_name(negative)
+        if negative is not None and negative not in classes:
+            classes += (negative,)
+        positive = tuple(name for name in classes if name != negative)
+        rates = numbers_by_name("labeled", labeled, positive, most=1)
+        check_size("transition", len(classes), len(positive) + 1)
+        proba = np.zeros((len(classes), len(positive) + 1))
+        proba[[name != negative for name in classes], :-1] = np.diag(rates)
+        proba[:, -1] = 1 - proba.sum(axis=1)
+        return cls(proba, classes, (*positive, unlabeled))
+
+    @classmethod
+    def from_labels(
+        cls, y, negative=None, labeled=None, class_prior=None, noise=0.0
+    ) -> "Transition":
+        """Return the design that a column of given labels implies.
+
+        The classes are the labels in `y`, sorted, with the unused categories of a categorical
+        column; None, NaN and NA mean unlabeled. Where no label is missing this is `identity`.
+        Where some are, they are taken to be missing at random: one rate, the labeled share, holds
+        for all classes.
+
+        Parameters
+        ----------
+        y : column of labels: a list, a NumPy array, a pandas or polars Series
+        negative : name of a class without labels, whose samples are among the unlabeled
+            Its share cannot be read off `y`: give `labeled` or `class_prior`.
+        labeled : the share that is labeled, one number or one a class by name
+        class_prior : the share of each class among all samples, by name
+            The negative class may be left out. A share n_k / (n · class_prior_k) is labeled.
+        noise : the rate of `with_noise`
+
+        Examples
+        --------
+        >>> y = ["cat", None, None, "dog", None]
+        >>> print(Transition.from_labels(y))
+        class  cat  dog  (unlabeled)
+        cat    0.4    0          0.6
+        dog      0  0.4          0.6
+        >>> print(Transition.from_labels(y, "other", class_prior={"cat": 0.4, "dog": 0.2}))
+        class  cat  dog  (unlabeled)
+        cat    0.5    0          0.5
+        dog      0    1            0
+        other    0    0            1
+        """
+        negative = plain_name(negative)
+        counts, n_unlabeled = _count_labels(y, negative)
+        if labeled is not None and class_prior is not None:
+            raise ValueError("labeled and class_prior both set the labeled share; give one.")
+        if class_prior is not None:
+            labeled = _labeled_share(counts, n_unlabeled, class_prior, negative)
+        elif labeled is None and negative is not None:
+            raise ValueError(
+                f"The share of the negative class {short_repr(negative)} cannot be read off y. "
+                "Give labeled= (which share of each class is labeled) or class_prior= (the share "
+                "of each class among all samples)."
+            )
+        elif labeled is None and n_unlabeled == 0:
+            return cls.identity(counts).with_noise(noise)
+        elif labeled is None:
+            n_labeled = sum(counts.values())
+            labeled = n_labeled / (n_labeled + n_unlabeled)
+        return cls.partial(counts, labeled=labeled, negative=negative).with_noise(noise)
+
+    @classmethod
+    def from_meanings(cls, meanings: Mapping, label_counts=None, classes=None) -> "Transition":
+        """Return the design of labels that stand for one class or several.
+
+        `meanings` maps each label to a class, to a list of classes (equally likely), or to a
+        mapping from class to weight: p(class | label). With the label counts (equal where None)
+        that is `from_reverse`.
+
+        >>> print(Transition.from_meanings({"dog": "dog", "canine": ["dog", "wolf"]}))
+        class    dog  canine
+        dog    0.667   0.333
+        wolf       0       1
+        """
+        weights = {label: _weights(meaning) for label, meaning in meanings.items()}
+        if classes is None:
+            classes = dict.fromkeys(name for row in weights.values() for name in row)
+        classes = read_names("classes", classes)
+        check_size("transition", len(classes), len(weights))
+        reverse = np.zeros((len(weights), len(classes)))
+        for row, (label, weight) in zip(reverse, weights.items(), strict=True):
+            argument = f"meanings[{short_repr(label)}]"
+            row[:] = numbers_by_name(argument, dict.fromkeys(classes, 0) | weight, classes)
+            if not row.any():
+                raise ValueError(f"{argument} is {short_repr(meanings[label])}; name a class.")
+            row /= row.sum()
+        counts = 1 if label_counts is None else label_counts
+        return cls.from_reverse(reverse, counts, classes=classes, labels=weights)
+
+    @classmethod
+    def from_reverse(cls, reverse, label_counts, *, classes=None, labels=None) -> "Transition":
+        """Return p(label | class) from p(class | label), the paper's Υ, and label counts, by Bayes.
+
+        T[y, s] = Υ[s, y] n_s / Σ_s' Υ[s', y] n_s'. The rows of `reverse` are labels; a DataFrame is
+        matched by names. `label_counts` is in the order of the labels, or by name; only ratios
+        matter.
+
+        >>> reverse = [[1, 0], [0, 1], [0.5, 0.5]]
+        >>> names = {"classes": ["cat", "dog"], "labels": ["cat", "dog", None]}
+        >>> print(Transition.from_reverse(reverse, [1, 1, 6], **names))
+        class   cat   dog  (unlabeled)
+        cat    0.25     0         0.75
+        dog       0  0.25         0.75
+        """
+        reverse, labels, classes = read_table(
+            "reverse", reverse, labels, classes, words=("labels", "classes")
+        )
+        counts = numbers_by_name("label_counts", label_counts, labels)
+        joint = check_row_stochastic("reverse", reverse, labels).T * counts
+        total = joint.sum(axis=1)
+        if not total.all():
+            raise ValueError(
+                f"No label with a positive count means {listed(compress(classes, total == 0))}; "
+                "drop the class, or add a label for it."
+            )
+        if not counts.all():
+            warnings.warn(
+                f"label_counts of {listed(compress(labels, counts == 0))} are 0; the transition "
+                "promises that these labels never occur.",
+                InconsistentLabelWarning,
+                stacklevel=2,
+            )
+        return cls(joint / total[:, None], classes, labels)
+
+    @classmethod
+    def combine(cls, transitions: Mapping, sizes: Mapping) -> "Transition":
+        """Return the design of several data sets in one; its labels are (data set, label).
+
+        T[y, (d, s)] = p(d | y) T_d[y, s] with p(d | y) ∝ sizes[d]. Where a data set holds more of
+        one class than of another, sizes[d] maps each of its classes to a number. Classes are
+        matched by name; one that a data set does not have does not occur there.
+
+        >>> pets = Transition.identity(["cat", "dog"])
+        >>> web = Transition.partial(["cat"], labeled=0.5, negative="dog")
+        >>> print(Transition.combine({"pets": pets, "web": web}, sizes={"pets": 1, "web": 3}))
+        class  pets: cat  pets: dog  web: cat  web: (unlabeled)
+        cat         0.25          0     0.375             0.375
+        dog            0       0.25         0              0.75
+        """
+        if not transitions or not isinstance(sizes, Mapping):
+            raise ValueError("transitions and sizes must both be mappings by data set.")
+        match_names("sizes", sizes, tuple(transitions))
+        classes = tuple(dict.fromkeys(name for t in transitions.values() for name in t.classes))
+        labels = [(name, label) for name, t in transitions.items() for label in t.labels]
+        check_size("transition", len(classes), len(labels))
+        blocks = []
+        for name, t in transitions.items():
+            size = numbers_by_name(f"sizes[{short_repr(name)}]", sizes[name], t.classes)
+            row = dict(zip(t.classes, size[:, None] * t.proba, strict=True))
+            blocks.append([row.get(known, np.zeros(len(t.labels))) for known in classes])
+        mass = np.hstack(blocks)
+        total = mass.sum(axis=1)
+        if not total.all():
+            raise ValueError(
+                f"sizes are 0 in each data set for class {listed(compress(classes, total == 0))}; "
+                "give it a positive size in one of them."
+            )
+        return cls(mass / total[:, None], classes, labels)
+
+    def with_noise(self, rate, unlabeled=None) -> "Transition":
+        """Return this transition with labels that are at times wrong.
+
+        Parameters
+        ----------
+        rate : one number, numbers by class, or a square matrix
+            A number is the share of a class's labeled samples that get one of the other labels,
+            each as likely: T'[y, s] = (1 − r) T[y, s] + r (m_y − T[y, s]) / (k − 1), where m_y is
+            the mass that T gives to the k labels other than `unlabeled`. A class without labels
+            keeps none, unless it is given a rate by name: then that share of it is labeled.
+            A matrix N[y, y'], how often y passes for y', gives N @ T.
+        unlabeled : name of the label of samples without one
+
+        Examples
+        --------
+        >>> pets = Transition.partial(["cat", "dog"], labeled=0.1, negative="other")
+        >>> print(pets.with_noise({"cat": 0.2, "other": 0.01}))
+        class    cat    dog  (unlabeled)
+        cat     0.08   0.02          0.9
+        dog        0    0.1          0.9
+        other  0.005  0.005         0.99
+        """
+        if hasattr(rate, "columns") or np.ndim(rate) == 2:
+            words = ("classes", "classes")
+            matrix, _, _ = read_table("rate", rate, self.classes, self.classes, words=words)
+            matrix = check_row_stochastic("rate", matrix, self.classes)
+            return Transition(matrix @ self.proba, self.classes, self.labels)
+        if unlabeled is not None and unlabeled not in self.labels:
+            raise ValueError(
+                f"unlabeled is {short_repr(unlabeled)}; labels are {listed(self.labels)}."
+            )
+        by_class = isinstance(rate, Mapping) or np.ndim(rate) == 1
+        if isinstance(rate, Mapping):
+            rate = dict.fromkeys(self.classes, 0) | dict(rate)
+        rates = numbers_by_name("rate", rate, self.classes, most=1)
+        named = np.array([label != unlabeled for label in self.labels])
+        proba = _spread(self.proba, rates[:, None], named)
+        if by_class:
+            silent = ~self.proba[:, named].any(axis=1)
+            proba[np.ix_(silent, named)] = rates[silent, None] / max(1, named.sum())
+            proba[np.ix_(silent, ~named)] = 1 - rates[silent, None]
+        return Transition(proba, self.classes, self.labels)
+
+    # ------------------------------------------------------------------------ Bayes, costs, weights
+
+    def reverse(self, class_prior) -> np.ndarray:
+        """Return p(class | label), the paper's Υ: rows are labels. Not the matrix inverse.
+
+        Υ[s, y] = T[y, s] p(y) / Σ_y' T[y', s] p(y'). `class_prior` holds p(y), in the order of the
+        classes or by name. A label that no class emits says nothing: its row is the class prior.
+
+        >>> pets = Transition.partial(["cat"], labeled=0.5, negative="other")
+        >>> pets.reverse({"cat": 0.4, "other": 0.6})
+        array([[1.  , 0.  ],
+               [0.25, 0.75]])
+        """
+        prior = _read_prior(class_prior, self.classes)
+        joint = (self.proba * prior[:, None]).T
+        total = joint.sum(axis=1, keepdims=True)
+        return np.divide(joint, total, out=np.tile(prior, (len(joint), 1)), where=total > 0)
+
+    def label_costs(self, class_prior) -> np.ndarray:
+        """Return C = Υ(1 − Υ)ᵀ: C[s, s'] is the cost of taking label s for label s'.
+
+        >>> pets = Transition.partial(["cat"], labeled=0.5, negative="other")
+        >>> pets.label_costs([0.4, 0.6])
+        array([[0.   , 0.75 ],
+               [0.75 , 0.375]])
+        """
+        check_size("label_costs", len(self.labels), len(self.labels))
+        reverse = self.reverse(class_prior)
+        return reverse @ (1 - reverse).T
+
+    def label_weights(self, class_prior, reading="expected") -> np.ndarray:
+        """Return how much more it costs, for each label, to take a random label instead of it.
+
+        w[s] = Σ_s' p(s') (C[s, s'] − C[s, s]), at least 0. The paper gives this in words; in the
+        reading "different" s' is drawn from the labels other than s, which divides w[s] by
+        1 − p(s). Where a class, or all labels but one, would lose their weight, all weights are 1
+        and a warning says so.
+
+        >>> pets = Transition.partial(["cat"], labeled=0.5, negative="other")
+        >>> pets.label_weights([0.4, 0.6])
+        array([0.6  , 0.075])
+        """
+        if reading not in ("expected", "different"):
+            raise ValueError(f"reading is {reading!r}; it must be 'expected' or 'different'.")
+        prior = _read_prior(class_prior, self.classes)
+        reverse = self.reverse(prior)
+        # The formula without the square C: C[s, s'] = 1 − Υ[s]·Υ[s'] and Σ_s' p(s') Υ[s'] = p(y).
+        weights = np.sum(reverse * (reverse - prior), axis=1)
+        weights[weights < ROUNDING] = 0
+        if reading == "different":
+            np.divide(weights, 1 - prior @ self.proba, out=weights, where=weights > 0)
+        lost = (self.proba @ weights == 0) & (prior > 0)
+        if lost.any() or np.count_nonzero(weights) < 2:
+            names = listed(compress(self.classes, lost)) if lost.any() else "all labels but one"
+            message = f"label_weights would leave no weight to {names}; all are set to 1."
+            warnings.warn(message, stacklevel=2)
+            return np.ones(len(self.labels))
+        return weights
+
+    # ------------------------------------------------------------------------ diagnostics
+
+    @cached_property
+    def _singular_values(self) -> np.ndarray:
+        return np.linalg.svd(self.proba, compute_uv=False)
+
+    @property
+    def rank(self) -> int:
+        """Rank of T; below the number of classes, different class distributions look the same."""
+        values = self._singular_values
+        return int(np.sum(values > values[0] * max(self.proba.shape) * np.finfo(float).eps))
+
+    @property
+    def condition_number(self) -> float:
+        """By how much an error in p(label | x) can grow on the way to p(class | x)."""
+        values = self._singular_values
+        return float(values[0] / values[-1]) if self.rank == len(self.classes) else np.inf
+
+    def indistinct_classes(self) -> tuple:
+        """Return the groups of classes that no label tells apart: their rows are equal.
+
+        >>> meanings = {"pet": ["cat", "dog"], "other": "other"}
+        >>> Transition.from_meanings(meanings).indistinct_classes()
+        (('cat', 'dog'),)
+        """
+        groups: dict = {}
+        for name, row in zip(self.classes, np.rint(self.proba / ROUNDING), strict=True):
+            groups.setdefault(row.tobytes(), []).append(name)
+        return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+
+    def check_identifiable(self) -> None:
+        """Warn (IdentifiabilityWarning) where the rank of T is below the number of classes."""
+        if self.rank == len(self.classes):
+            return
+        groups = ", ".join(listed(group) for group in self.indistinct_classes())
+        why = f"no label tells {groups} apart" if groups else "some mixtures of them look the same"
+        warnings.warn(
+            f"The transition has rank {self.rank} for {len(self.classes)} classes "
+            f"(condition number {self.condition_number:.3g}): {why}.",
+            IdentifiabilityWarning,
+            stacklevel=2,
+        )
+
+    def infeasible(self, label_proba, tol=1e-9) -> np.ndarray:
+        """Return which rows of `label_proba` no class distribution explains.
+
+        These are the rows with min KL(Ŝ ‖ Ŷ T) > `tol` nats over all Ŷ; where T has an inverse,
+        those that Ŝ T⁻¹ sends outside the simplex. Positive-unlabeled: p(labeled | x) > ρ.
+
+        >>> pets = Transition.partial(["cat"], labeled=0.4, negative="other")
+        >>> pets.infeasible([[0.3, 0.7], [0.5, 0.5]])
+        array([False,  True])
+        """
+        label_proba = check_row_stochastic("label_proba", as_numpy("label_proba", label_proba))
+        with warnings.catch_warnings():  # any optimum will do
+            warnings.simplefilter("ignore")
+            found = infer(label_proba, self.proba)
+        explained = found.class_proba @ self.proba
+        ratio = np.full_like(explained, np.inf)
+        np.divide(label_proba, explained, out=ratio, where=explained > 0)
+        log_ratio = np.log(ratio, out=np.zeros_like(ratio), where=label_proba > 0)
+        # The gap bounds how far KL is from its minimum: a row named here is infeasible for sure.
+        return np.sum(label_proba * log_ratio, axis=1) - found.gap > tol
+
+    # ------------------------------------------------------------------------ in and out
+
+    def label_index(self, y) -> np.ndarray:
+        """Return where the label of each sample is among `labels`.
+
+        `y` is a column of labels as given; None, NaN and NA are the label None.
+
+        >>> Transition.partial(["cat", "dog"]).label_index(["dog", None, "cat"])
+        array([1, 2, 0])
+        """
+        names, index = read_column("y", y)
+        position = {label: s for s, label in enumerate(self.labels)}
+        used = compress(names, np.bincount(index, minlength=len(names)))
+        unknown = [name for name in used if name not in position]
+        if unknown:
+            raise ValueError(
+                f"labels {listed(unknown)} are not in the transition; it has {listed(self.labels)}."
+                + _suggestion(unknown, self.labels)
+            )
+        return np.array([position.get(name, -1) for name in names], dtype=np.intp)[index]
+
+    def to_frame(self, library="pandas"):
+        """Return a DataFrame that `Transition` reads back; the label None is "(unlabeled)" in it.
+
+        "pandas": the index holds the classes. "polars": the first column does, and names are text;
+        to read back names that are not, give `classes` and `labels` as well.
+
+        >>> Transition.partial(["cat"], negative="other").to_frame()
+               cat  (unlabeled)
+        class
+        cat    0.1          0.9
+        other  0.0          1.0
+        """
+        if library not in ("pandas", "polars"):
+            raise ValueError(f"library is {library!r}; it must be 'pandas' or 'polars'.")
+        labels = [swap_name(label, None, UNLABELED) for label in self.labels]
+        if library == "pandas":
+            pandas = import_extra("pandas", '"looselabels[tables]"')
+            # as objects names stay what they are, tuples too
+            index = pandas.Index(self.classes, dtype=object, tupleize_cols=False, name="class")
+            columns = pandas.Index(labels, dtype=object, tupleize_cols=False)
+            return pandas.DataFrame(self.proba.copy(), index, columns)
+        polars = import_extra("polars", "polars")
+        columns = ["class", *map(str, labels)]
+        if len(set(columns)) < len(columns):
+            raise ValueError(f"As text the columns {listed(columns)} are not distinct; use pandas.")
+        data = [list(map(str, self.classes)), *self.proba.T]
+        return polars.DataFrame(dict(zip(columns, data, strict=True)))
+
+    def to_json(self) -> str:
+        """Return JSON that `from_json` reads back as an equal transition."""
+        names = {"classes": self.classes, "labels": self.labels}
+        return json.dumps({"schema": 1, **names, "proba": self.proba.tolist()})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Transition":
+        """Return the transition that `to_json` wrote.
+
+        >>> t = Transition.partial(["cat", "dog"])
+        >>> Transition.from_json(t.to_json()) == t
+        True
+        """
+        try:
+            content = json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"text is no JSON of a transition: {error}.") from None
+        if not isinstance(content, dict) or content.get("schema") != 1:
+            found = content.get("schema") if isinstance(content, dict) else content
+            raise ValueError(f"text has schema {short_repr(found)}; this version reads schema 1.")
+        match_names("text", content, ("schema", "classes", "labels", "proba"))
+        return cls(content["proba"], _tuples(content["classes"]), _tuples(content["labels"]))
+
+    def plot(self, ax=None) -> TransitionDisplay:
+        """Draw a heat map, classes as rows and labels as columns (needs matplotlib)."""
+        return TransitionDisplay(self.proba, self.classes, self.labels).plot(ax=ax)
+
+    # ------------------------------------------------------------------------ Python's protocols
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.proba, dtype=dtype, copy=copy)
+
+    def __eq__(self, other):
+        return isinstance(other, Transition) and self._content == other._content
+
+    def __hash__(self):
+        return hash(self._content)
+
+    @property
+    def _content(self):
+        return self.classes, self.labels, self.proba.tobytes()
+
+    def __reduce__(self):  # by the constructor: NumPy unpickles arrays that can be written to
+        return Transition, (self.proba, self.classes, self.labels)
+
+    def __repr__(self):
+        n_classes, n_labels = self.proba.shape
+        return f"Transition({n_classes} classes, {n_labels} labels: {listed(self.labels)[1:-1]})"
+
+    def __str__(self):
+        cells = self._cells()
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        # names to the left, numbers to the right
+        line = "  ".join([f"{{:{widths[0]}}}", *(f"{{:>{width}}}" for width in widths[1:])])
+        return "\n".join(line.format(*row) for row in cells)
+
+    def _repr_html_(self):
+        header, *rows = ([escape(cell) for cell in row] for row in self._cells())
+        head = "".join(f"<th>{cell}</th>" for cell in header)
+        body = "".join(
+            f"<tr><th>{name}</th>{''.join(f'<td>{cell}</td>' for cell in numbers)}</tr>"
+            for name, *numbers in rows
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _cells(self) -> list[list[str]]:
+        """Return the table as text, without its middle where it is large."""
+        rows, columns = _ends(len(self.classes), 20), _ends(len(self.labels), 10)
+        cells = [["class", *(shown(self.labels[s]) for s in columns)]]
+        for y in rows:
+            cells.append([shown(self.classes[y]), *(f"{self.proba[y, s]:.3g}" for s in columns)])
+        if len(columns) < len(self.labels):
+            cells = [[*row[:-1], "…", row[-1]] for row in cells]
+        if len(rows) < len(self.classes):
+            cells.insert(-1, ["…"] * len(cells[0]))
+        return cells
+
+
+# ---------------------------------------------------------------------------- parts of the above
+
+
+def _spread(proba, rates, named):
+    """Return `proba` with a share of each named label's mass on the other named labels."""
+    noisy, mass = proba.copy(), proba[:, named]
+    total = mass.sum(axis=1, keepdims=True)
+    if named.sum() > 1:
+        noisy[:, named] = (1 - rates) * mass + rates * (total - mass) / (named.sum() - 1)
+    elif (rates * total).any():
+        raise ValueError(
+            "rate moves samples to other labels, and there is one label only. To label samples of "
+            "the negative class, give its rate by name, as in {'other': 0.01}."
+        )
+    return noisy
+
+
+def _read_prior(class_prior, classes):
+    """Return p(class) as an array in the order of `classes`."""
+    prior = numbers_by_name("class_prior", class_prior, classes, most=1)
+    return check_class_prior(prior, len(classes))
+
+
+def _count_labels(y, negative):
+    """Return how often each label occurs, in the order of the labels, and how many are missing."""
+    names, index = read_column("y", y)
+    counts = dict(zip(names, np.bincount(index, minlength=len(names)).tolist(), strict=True))
+    n_unlabeled = counts.pop(None, 0)
+    if counts.pop(negative, 0) > 0:
+        raise ValueError(
+            f"negative is {short_repr(negative)}, and y holds this label; the negative class has "
+            "none. Leave negative out, or set these labels to None."
+        )
+    if not any(counts.values()):
+        raise ValueError("y holds no labeled sample; label at least one of each class.")
+    if len(counts) == 1 and negative is None:
+        raise ValueError(
+            f"y holds one label only, {listed(counts)}. Name the class of the other samples, as in "
+            "negative='other', and give labeled= or class_prior=."
+        )
+    return {name: counts[name] for name in _sorted_labels(counts)}, n_unlabeled
+
+
+def _sorted_labels(labels):
+    """Return the labels in order; those of a float column are whole numbers in disguise."""
+    for name in labels:
+        if isinstance(name, float) and not name.is_integer():
+            raise ValueError(
+                f"y holds {name}, as if it were a continuous target; turn it into text if it is a "
+                "label."
+            )
+    try:
+        return [int(name) if isinstance(name, float) else name for name in sorted(labels)]
+    except TypeError:
+        kinds = {type(name).__name__: name for name in labels}
+        raise ValueError(
+            f"labels must be of one type; y holds {' and '.join(kinds)}, as in "
+            f"{listed(kinds.values())}. Turn all into text."
+        ) from None
+
+
+def _labeled_share(counts, n_unlabeled, class_prior, negative):
+    """Return the share of each class that is labeled: n_k / (n p(k))."""
+    classes = tuple(counts)
+    if negative is not None:
+        if not isinstance(class_prior, Mapping) or negative not in class_prior:
+            prior = numbers_by_name("class_prior", class_prior, classes, most=1)
+            class_prior = [*prior, 1 - prior.sum()]
+        classes = (*classes, negative)
+    prior = _read_prior(class_prior, classes)[: len(counts)]
+    observed = np.array(list(counts.values())) / (sum(counts.values()) + n_unlabeled)
+    over = observed > prior * (1 + 1e-5)  # less is the rounding of a prior typed by hand
+    if over.any():
+        k = int(np.argmax(over))
+        raise ValueError(
+            f"class_prior of {short_repr(classes[k])} is {prior[k]:.6g}, and as many as "
+            f"{observed[k]:.6g} of all samples have its label; it must be at least that."
+        )
+    share = np.divide(observed, prior, out=np.zeros_like(prior), where=prior > 0)
+    return np.minimum(share, 1)
+
+
+def _weights(meaning) -> dict:
+    """Return one entry of `meanings` as weights by class."""
+    if isinstance(meaning, Mapping):
+        return dict(meaning)
+    if isinstance(meaning, set | frozenset):
+        meaning = sorted(meaning, key=repr)  # the same order in each run
+    several = isinstance(meaning, Iterable) and not isinstance(meaning, str)
+    return dict.fromkeys(meaning if several else [meaning], 1)
+
+
+def _suggestion(unknown, labels):
+    """Return a sentence with the label that an unknown one may have meant, or nothing."""
+    by_text = {str(label): label for label in labels}
+    for name in unknown[:5]:
+        for close in get_close_matches(str(name), by_text, n=1):
+            return f" Did you mean {short_repr(by_text[close])} for {short_repr(name)}?"
+    if None in unknown:
+        return " Transition.partial has a label for samples without one."
+    return ""
+
+
+def _ends(n, most):
+    """Return the indices of n rows or, where they are too many, of the first ones and the last."""
+    return list(range(n)) if n <= most else [*range(most - 1), n - 1]
+
+
+def _tuples(value):  # JSON has no tuples, and no name is a list
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _refuse(constant):
+    raise ValueError(f"{constant} is not allowed")
+
+
+def _once(pairs):
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key is there twice")
+    return dict(pairs)

@@ -1,0 +1,780 @@
+"""Transition: designs, Bayes both ways, diagnostics, names in and out."""
+
+import copy
+import pickle
+import sys
+from datetime import date
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from looselabels._validation import IdentifiabilityWarning, InconsistentLabelWarning
+from looselabels.transition import Transition
+from strategies import names, positive_rows, simplex_rows
+
+pandas = pytest.importorskip("pandas", reason="the extra `tables` is not installed")
+polars = pytest.importorskip("polars", reason="polars is not installed")
+
+PETS = Transition.partial(["cat", "dog"], labeled=0.1, negative="other")
+
+
+@st.composite
+def transitions(draw):
+    n_classes, n_labels = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    classes, labels = draw(names(n_classes)), draw(names(n_labels, missing=True))
+    return Transition(draw(simplex_rows(n_classes, n_labels)), classes, labels)
+
+
+# ---------------------------------------------------------------------------- the object
+
+
+def test_it_keeps_a_copy_that_nobody_can_change():
+    given_array = np.array([[0.5, 0.5], [0.0, 1.0]])
+    t = Transition(given_array, ["a", "b"], ["a", None])
+    given_array[:] = 7
+    assert t.proba.tolist() == [[0.5, 0.5], [0.0, 1.0]]
+    with pytest.raises(ValueError, match="read-only"):
+        t.proba[0, 0] = 1
+    with pytest.raises(AttributeError, match="cannot assign to field 'classes'"):
+        t.classes = ("x", "y")
+
+
+@pytest.mark.parametrize("remake", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+def test_a_copy_equals_its_original_and_is_as_frozen(remake):
+    PETS.rank  # noqa: B018  a cached value must not travel
+    again = remake(PETS)
+    assert again == PETS
+    assert hash(again) == hash(PETS)
+    assert not again.proba.flags.writeable
+
+
+def test_equality_is_by_content():
+    same = Transition.partial(["cat", "dog"], labeled=[0.1, 0.1], negative="other")
+    assert len({PETS, same}) == 1
+    assert Transition.partial(["cat", "dog"], labeled=0.2, negative="other") != PETS
+    assert Transition.partial(["cat", "dog"], "?", negative="other") != PETS
+    assert PETS != "pets"
+    assert Transition([[-0.0, 1]], ["a"], [0, 1]) == Transition([[0.0, 1]], ["a"], [0, 1])
+
+
+def test_it_is_an_array_where_one_is_needed():
+    assert_array_equal(np.asarray(PETS), PETS.proba)
+    assert np.asarray(PETS, dtype=np.float32).dtype == np.float32
+    changed = np.array(PETS)
+    changed[0, 0] = 7
+    assert PETS.proba[0, 0] == 0.1
+
+
+@given(transitions())
+def test_making_a_transition_again_changes_no_bit(t):
+    assert Transition(t.proba, t.classes, t.labels) == t
+
+
+@given(simplex_rows(3, 4))
+def test_rows_that_are_off_by_rounding_are_normalized(proba):
+    t = Transition(proba * (1 + 1e-9), list("abc"), range(4))
+    assert_allclose(t.proba.sum(axis=1), 1, atol=1e-15)
+    assert_array_equal(t.proba == 0, proba == 0)
+
+
+def test_names_are_plain_python_whatever_library_they_come_from():
+    labels = [np.int64(1), np.float64(2.5), np.str_("x"), np.bool_(False), pandas.NA]
+    t = Transition(np.full((1, 5), 0.2), np.array(["a"]), labels)
+    assert t.labels == (1, 2.5, "x", False, None)
+    assert [type(name) for name in t.labels[:4]] == [int, float, str, bool]
+    for missing in (None, np.nan, float("nan"), pandas.NaT, np.datetime64("NaT")):
+        assert Transition([[1.0]], ["a"], [missing]).labels == (None,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1, 0], [0, 1]], "ab", ["a", "b"]), "classes must be a list of names; it is 'ab'"),
+        (
+            ([[1, 0], [0, 1]], ["a", "b"], ["a", "b", None]),
+            r"transition has shape \(2, 2\); 2 classes and 3 labels need \(2, 3\)\.$",
+        ),
+        (([[1], [1]], ["a"], ["x", "y"]), r"need \(1, 2\)\. Pass the transpose\."),
+        (([1, 0], ["a"], ["x", "y"]), r"transition must be a 2-D array.*shape is \(2,\)"),
+        (
+            ([[0.5, 0.1], [0.5, 0.9]], ["cat", "dog"], ["x", "y"]),
+            "row 'cat' sums to 0.6. Its columns do: pass the transpose",
+        ),
+        (([[0.5, 0.49]], ["cat"], ["x", "y"]), "row 'cat' sums to 0.99"),
+        (([[0, 0]], ["cat"], ["x", "y"]), "row 'cat' sums to 0"),
+        (([[1.5, -0.5]], ["cat"], ["x", "y"]), "row 'cat', column 1 is -0.5"),
+        (([[np.nan, 1]], ["cat"], ["x", "y"]), "row 'cat', column 0 is nan"),
+        (([["x", "0"]], ["cat"], ["x", "y"]), "transition must be an array of numbers.*'x'"),
+        (([[1, 0], [1]], ["a", "b"], ["x", "y"]), "transition must be an array of numbers"),
+        (([[1, 0]], ["cat"], ["x", "x"]), r"labels must be distinct; \['x'\] are there twice"),
+        (([[1, 0]], ["cat"], [None, np.nan]), r"labels must be distinct; \['\(unlabeled\)'\]"),
+        (([[1]], [None], ["x"]), "classes hold None; only a label can be missing"),
+        (([[1]], ["a"], ["(unlabeled)"]), "the text that stands for None; use None"),
+        (([[1]], ["a"], [("web", "(unlabeled)")]), "the text that stands for None; use None"),
+        (([[1]], [date(2020, 1, 1)], ["x"]), r"\(date\) is no name for a class or label"),
+        (([[1]], [b"cat"], ["x"]), r"\(bytes\) is no name for a class or label"),
+        (([[1]], [np.inf], ["x"]), r"inf \(float\) is no name"),
+        (([[1]],), "transition is an array without names; give classes and labels"),
+    ],
+)
+def test_what_is_wrong_with_a_transition_is_said(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Transition(*arguments)
+
+
+# ---------------------------------------------------------------------------- designs
+
+
+def test_partial_takes_a_rate_for_each_class():
+    t = Transition.partial(["cat", "dog"], "?", labeled={"dog": 0.2, "cat": 0.1})
+    assert t.labels == ("cat", "dog", "?")
+    assert t.proba.tolist() == [[0.1, 0, 0.9], [0, 0.2, 0.8]]
+
+
+def test_a_negative_class_stays_where_it_is_among_the_classes():
+    t = Transition.partial(["other", "cat"], negative="other")
+    assert t.classes == ("other", "cat")
+    assert t.labels == ("cat", None)
+    assert t.proba.tolist() == [[0, 1], [0.1, 0.9]]
+
+
+@pytest.mark.parametrize(
+    ("labeled", "message"),
+    [
+        ({"cat": 0.1, "dog": 1.2}, "labeled of 'dog' is 1.2; it must be between 0 and 1"),
+        (-0.1, "labeled of 'cat' is -0.1"),
+        (np.nan, "labeled of 'cat' is nan"),
+        ({"cat": 0.1}, r"labeled lacks \['dog'\]; it must name \('cat', 'dog'\)"),
+        ({"cat": 0.1, "dog": 0.1, "bird": 0.1}, r"labeled names \['bird'\]; it can name \('cat',"),
+        (
+            [0.1, 0.2, 0.3],
+            r"labeled has shape \(3,\); it needs one number each for \('cat', 'dog'\)",
+        ),
+        ("many", "labeled must be an array of numbers.*'many'"),
+    ],
+)
+def test_a_wrong_rate_names_the_class(labeled, message):
+    with pytest.raises(ValueError, match=message):
+        Transition.partial(["cat", "dog"], labeled=labeled)
+
+
+def test_the_unlabeled_label_is_no_class():
+    with pytest.raises(ValueError, match=r"labels must be distinct; \['cat'\]"):
+        Transition.partial(["cat", "dog"], unlabeled="cat")
+
+
+@pytest.mark.parametrize(
+    "design", [Transition.identity, Transition.partial, Transition.from_labels]
+)
+def test_a_design_too_large_for_memory_is_refused_before_it_is_allocated(design):
+    with pytest.raises(ValueError, match=r"transition would need 7\.3 TiB .*Merge rare labels"):
+        design(range(10**6))
+
+
+LABELS = ["dog", None, "cat", None, "dog"]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        LABELS,
+        tuple(LABELS),
+        np.array(LABELS, dtype=object),
+        np.ma.array(["dog", "", "cat", "", "dog"], mask=[0, 1, 0, 1, 0]),
+        pandas.Series(LABELS),
+        pandas.Series(LABELS, dtype="string"),
+        pandas.Series(LABELS, dtype="category"),
+        pandas.Series(LABELS, dtype=object, index=[9, 8, 7, 7, 7]),
+        polars.Series(LABELS),
+        polars.Series(LABELS, dtype=polars.Categorical),
+        polars.Series(LABELS, dtype=polars.Enum(["dog", "cat"])),
+        ["dog", float("nan"), "cat", pandas.NA, "dog"],
+    ],
+    ids=lambda y: f"{type(y).__module__.split('.')[0]}-{getattr(y, 'dtype', '')}",
+)
+def test_from_labels_reads_any_column(y):
+    t = Transition.from_labels(y)
+    assert t.classes == ("cat", "dog")
+    assert t.labels == ("cat", "dog", None)
+    assert_allclose(t.proba, [[0.6, 0, 0.4], [0, 0.6, 0.4]])
+    assert t.label_index(y).tolist() == [1, 2, 0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (np.array([3, 1, 3]), (1, 3)),
+        (np.array([3.0, np.nan, 1.0]), (1, 3)),
+        (np.array([3.0, 1.0], dtype=">f4"), (1, 3)),
+        (pandas.Series([3, None, 1], dtype="Int64"), (1, 3)),
+        (pandas.Series([True, None, False], dtype="boolean"), (False, True)),
+        (np.array([True, False]), (False, True)),
+        (polars.Series([3.0, float("nan"), None, 1.0]), (1, 3)),
+        ([-1, 1], (-1, 1)),
+    ],
+)
+def test_from_labels_reads_numbers_and_bool(y, classes):
+    t = Transition.from_labels(y)
+    assert t.classes == classes
+    assert {type(name) for name in t.classes} <= {int, bool}
+    assert len(t.label_index(y)) == len(y)
+
+
+def test_without_missing_labels_each_label_is_its_class():
+    assert Transition.from_labels(["b", "a", "b"]) == Transition.identity(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pandas.Series(["a", "b", None], dtype=pandas.CategoricalDtype(["b", "z", "a"])),
+        polars.Series(["a", "b", None], dtype=polars.Enum(["b", "z", "a"])),
+    ],
+)
+def test_unused_categories_are_classes_too(y):
+    assert Transition.from_labels(y).classes == ("a", "b", "z")
+    t = Transition.from_labels(y, negative="z", labeled=0.5)
+    assert (t.classes, t.labels) == (("a", "b", "z"), ("a", "b", None))
+
+
+def test_a_class_prior_gives_the_rate_of_each_class():
+    # 2 of 10 samples are labeled cat and 1 dog; of 4 and 2 that are there, that is a half
+    y = ["cat", "cat", "dog"] + [None] * 7
+    for prior in ({"cat": 0.4, "dog": 0.2}, {"other": 0.4, "dog": 0.2, "cat": 0.4}, [0.4, 0.2]):
+        t = Transition.from_labels(y, negative="other", class_prior=prior)
+        assert_allclose(t.proba, [[0.5, 0, 0.5], [0, 0.5, 0.5], [0, 0, 1]])
+
+
+def test_one_number_is_prior_enough_for_positive_unlabeled_data():
+    t = Transition.from_labels([1, None, None, None], negative=0, class_prior=0.5)
+    assert_allclose(t.proba, [[0.5, 0.5], [0, 1]])
+
+
+def test_a_class_prior_without_a_negative_class_sets_rates_as_well():
+    t = Transition.from_labels(["a", "b", None, None], class_prior={"a": 0.25, "b": 0.75})
+    assert_allclose(t.proba, [[1, 0, 0], [0, 1 / 3, 2 / 3]])
+
+
+def test_the_smallest_prior_possible_is_accepted_as_it_is_printed():
+    y = ["cat", None, None]
+    with pytest.raises(ValueError, match=r"class_prior of 'cat' is 0.1.*0\.333333 of all") as error:
+        Transition.from_labels(y, negative="other", class_prior={"cat": 0.1})
+    assert "must be at least that" in str(error.value)
+    t = Transition.from_labels(y, negative="other", class_prior={"cat": 0.333333})
+    assert t.proba.tolist() == [[1, 0], [0, 1]]
+
+
+def test_noise_can_be_given_with_the_labels():
+    t = Transition.from_labels(["a", "b", None, None], noise=0.1)
+    assert_allclose(t.proba, [[0.45, 0.05, 0.5], [0.05, 0.45, 0.5]])
+    assert_allclose(Transition.from_labels(["a", "b"], noise=0.1).proba, [[0.9, 0.1], [0.1, 0.9]])
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "message"),
+    [
+        ([1, "a"], {}, "labels must be of one type; y holds int and str, as in"),
+        ([0.5, 1.0], {}, "y holds 0.5, as if it were a continuous target"),
+        (np.array(["2020-01-01"], dtype="M8[D]"), {}, "y holds times"),
+        (pandas.to_datetime(pandas.Series(["2020-01-01"])), {}, "y holds times"),
+        ([date(2020, 1, 1)], {}, r"\(date\) is no name"),
+        ([None, np.nan], {}, "y holds no labeled sample"),
+        ([], {}, "y holds no labeled sample"),
+        (["a", None], {}, r"y holds one label only, \['a'\].*negative='other'"),
+        (["a", "a"], {}, "y holds one label only"),
+        (["a", None], {"negative": "o"}, "'o' cannot be read off y. Give labeled=.*class_prior="),
+        (["a", "o"], {"negative": "o"}, "negative is 'o', and y holds this label"),
+        (["a", "b"], {"labeled": 0.1, "class_prior": [0.5, 0.5]}, "give one"),
+        (
+            ["a", "b", None],
+            {"class_prior": [0.5, 0.6]},
+            "class_prior.* sums to 1.1",
+        ),
+        (["a", None], {"negative": "o", "class_prior": {"x": 1}}, r"class_prior names \['x'\]"),
+        ("ab", {}, "y must be a column of labels; it is 'ab'"),
+        (np.eye(2), {}, r"y must be a column, one label a sample; its shape is \(2, 2\)"),
+        (pandas.DataFrame({"y": ["a"]}), {}, r"its shape is \(1, 1\)"),
+        ([["a"], ["b"]], {}, "y must be a column; its rows are lists"),
+        (5, {}, "y must be a column"),
+    ],
+)
+def test_what_is_wrong_with_a_column_is_said(y, options, message):
+    with pytest.raises(ValueError, match=message):
+        Transition.from_labels(y, **options)
+
+
+# ---------------------------------------------------------------------------- noise
+
+
+@given(simplex_rows(3, 4), st.floats(0, 1))
+def test_noise_moves_labels_and_never_the_unlabeled(proba, rate):
+    t = Transition(proba, list("abc"), ["a", "b", "c", None])
+    noisy = t.with_noise(rate)
+    assert_allclose(noisy.proba[:, 3], t.proba[:, 3], atol=1e-14)
+    assert_allclose(noisy.proba.sum(axis=1), 1, atol=1e-14)
+
+
+def test_noise_spreads_over_the_other_labels_evenly():
+    t = Transition.partial(list("abc"), labeled=0.5).with_noise({"b": 0.2})
+    assert_allclose(t.proba[0], [0.5, 0, 0, 0.5])
+    assert_allclose(t.proba[1], [0.05, 0.4, 0.05, 0.5])
+
+
+def test_the_negative_class_gets_labels_only_when_it_is_named():
+    assert_allclose(PETS.with_noise(0.2).proba[2], [0, 0, 1])
+    assert_allclose(PETS.with_noise({"other": 0.2}).proba[2], [0.1, 0.1, 0.8])
+    assert_allclose(PETS.with_noise({"other": 0.2}).proba[:2], PETS.proba[:2])
+    assert_allclose(PETS.with_noise([0, 0, 0.2]).proba[2], [0.1, 0.1, 0.8])
+    one = Transition.partial(["cat"], labeled=0.5, negative="other")
+    assert_allclose(one.with_noise({"other": 0.01}).proba, [[0.5, 0.5], [0.01, 0.99]])
+
+
+def test_the_unlabeled_label_can_have_another_name():
+    t = Transition.partial(["a", "b"], unlabeled=-1, labeled=0.5).with_noise(0.2, unlabeled=-1)
+    assert_allclose(t.proba, [[0.4, 0.1, 0.5], [0.1, 0.4, 0.5]])
+
+
+def test_a_matrix_of_noise_is_multiplied_from_the_left():
+    matrix = np.array([[0.9, 0.1, 0], [0.2, 0.8, 0], [0, 0.05, 0.95]])
+    assert_allclose(PETS.with_noise(matrix).proba, matrix @ PETS.proba)
+    frame = pandas.DataFrame(matrix, PETS.classes, PETS.classes)
+    shuffled = frame.loc[["other", "cat", "dog"], ["dog", "other", "cat"]]
+    assert_allclose(PETS.with_noise(shuffled).proba, matrix @ PETS.proba)
+
+
+@pytest.mark.parametrize(
+    ("rate", "message"),
+    [
+        (1.5, "rate of 'cat' is 1.5; it must be between 0 and 1"),
+        ({"bird": 0.1}, r"rate names \['bird'\]"),
+        (np.eye(2), r"rate has shape \(2, 2\); 3 classes and 3 classes need \(3, 3\)"),
+        (np.full((3, 3), 0.5), "Each row of rate must sum to 1; row 'cat' sums to 1.5"),
+    ],
+)
+def test_what_is_wrong_with_a_noise_rate_is_said(rate, message):
+    with pytest.raises(ValueError, match=message):
+        PETS.with_noise(rate)
+
+
+def test_noise_needs_a_label_to_move_to():
+    with pytest.raises(ValueError, match=r"there is one label only.*\{'other': 0\.01\}"):
+        Transition.partial(["cat"], negative="other").with_noise(0.1)
+
+
+def test_an_unknown_name_for_unlabeled_is_no_silent_mistake():
+    with pytest.raises(ValueError, match=r"unlabeled is '\?'; labels are \('cat', 'dog', '\(unl"):
+        PETS.with_noise(0.1, unlabeled="?")
+
+
+# ---------------------------------------------------------------------------- meanings and Bayes
+
+
+def test_meanings_can_be_a_class_a_list_or_weights():
+    t = Transition.from_meanings(
+        {"cat": "cat", "not cat": ["dog", "other"], "pet": {"cat": 1, "dog": 3}, None: {"other"}},
+        label_counts={"pet": 4, "cat": 1, None: 1, "not cat": 2},
+    )
+    # joint counts: cat 1 + 4/4, dog 1 + 3, other 1 + 1
+    assert t.classes == ("cat", "dog", "other")
+    assert_allclose(t.proba, [[0.5, 0, 0.5, 0], [0, 0.25, 0.75, 0], [0, 0.5, 0, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("meanings", "message"),
+    [
+        ({"x": "cat"}, r"No label with a positive count means \['dog'\]; drop the class"),
+        ({"x": ["cat", "bird"]}, r"meanings\['x'\] names \['bird'\]; it can name \('cat', 'dog'\)"),
+        ({"x": []}, r"meanings\['x'\] is \[\]; name a class"),
+        ({"x": {"cat": -1}}, r"meanings\['x'\] of 'cat' is -1"),
+    ],
+)
+def test_what_is_wrong_with_meanings_is_said(meanings, message):
+    with pytest.raises(ValueError, match=message):
+        Transition.from_meanings(meanings, classes=["cat", "dog"])
+
+
+@given(positive_rows(3, 4), positive_rows(1, 3))
+def test_reverse_and_from_reverse_undo_each_other(proba, prior):
+    t = Transition(proba, list("abc"), list("wxyz"))
+    reverse = t.reverse(prior[0])
+    assert_allclose(reverse.sum(axis=1), 1)
+    again = Transition.from_reverse(reverse, prior[0] @ proba, classes=t.classes, labels=t.labels)
+    assert_allclose(again.proba, t.proba, atol=1e-12)
+
+
+def test_reverse_matches_frames_and_counts_by_name():
+    frame = pandas.DataFrame([[1, 0], [0.5, 0.5]], ["s", "(unlabeled)"], ["cat", "dog"])
+    t = Transition.from_reverse(
+        frame, {None: 2, "s": 1}, classes=["dog", "cat"], labels=[None, "s"]
+    )
+    assert (t.classes, t.labels) == (("dog", "cat"), (None, "s"))
+    assert_allclose(t.proba, [[1, 0], [0.5, 0.5]])
+    series = pandas.Series({"dog": 0.25, "cat": 0.75})
+    assert_allclose(t.reverse(series), t.reverse([0.25, 0.75]))
+
+
+def test_a_label_without_samples_is_warned_about_and_promised_never_to_occur():
+    with pytest.warns(InconsistentLabelWarning, match=r"label_counts of \['b'\] are 0"):
+        t = Transition.from_meanings({"a": ["x", "y"], "b": "x"}, label_counts=[1, 0])
+    assert t.proba.tolist() == [[1, 0], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([1, -1], "label_counts of 'b' is -1; it must be finite and not negative"),
+        ([1, np.inf], "label_counts of 'b' is inf"),
+        ([0, 1], r"No label with a positive count means \['y'\]"),
+        ([1, 2, 3], r"label_counts has shape \(3,\)"),
+    ],
+)
+def test_wrong_label_counts_name_the_label(counts, message):
+    with pytest.raises(ValueError, match=message):
+        Transition.from_meanings({"a": ["x", "y"], "b": "x"}, counts)
+
+
+def test_reverse_rows_that_are_no_distribution_name_the_label():
+    with pytest.raises(
+        ValueError, match=r"Each row of reverse must sum to 1; row 's' sums to 0\.9"
+    ):
+        Transition.from_reverse([[0.9, 0], [0, 1]], 1, classes=[0, 1], labels=["s", "t"])
+    with pytest.raises(
+        ValueError, match=r"reverse has shape \(2, 1\); 1 labels and 2 classes need"
+    ):
+        Transition.from_reverse([[1], [0]], 1, classes=[0, 1], labels=["s"])
+
+
+def test_a_label_that_no_class_emits_says_nothing_about_the_class():
+    t = Transition([[1, 0], [1, 0]], ["a", "b"], ["x", "y"])
+    assert_allclose(t.reverse([0.3, 0.7]), [[0.3, 0.7], [0.3, 0.7]])
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        ([0.5, 0.4, 0.2], "class_prior.* sums to 1.1"),
+        ([0.5, 0.7, -0.2], "class_prior of 'other' is -0.2"),
+        ([0.5, 0.5], r"class_prior has shape \(2,\); it needs one number each for \('cat', 'dog',"),
+        ({"cat": 0.5, "dog": 0.5}, r"class_prior lacks \['other'\]"),
+    ],
+)
+def test_a_wrong_class_prior_is_named(prior, message):
+    for method in (PETS.reverse, PETS.label_costs, PETS.label_weights):
+        with pytest.raises(ValueError, match=message):
+            method(prior)
+
+
+# ---------------------------------------------------------------------------- weights
+
+
+@given(positive_rows(3, 4), positive_rows(1, 3))
+def test_weights_are_the_expected_increase_in_cost(proba, prior):
+    t, prior = Transition(proba, list("abc"), list("wxyz")), prior[0]
+    costs, label_prior = t.label_costs(prior), prior @ proba
+    increase = costs - np.diag(costs)[:, None]
+    expected = increase @ label_prior
+    different = expected / (1 - label_prior)  # s' = s adds nothing: only the normalization differs
+    if np.all(expected > 1e-9):
+        assert_allclose(t.label_weights(prior), expected, atol=1e-12)
+        assert_allclose(t.label_weights(prior, "different"), different, atol=1e-12)
+
+
+def test_the_unlabeled_of_plain_semi_supervised_data_have_no_weight():
+    weights = Transition.partial(["a", "b"], labeled=0.1).label_weights([0.3, 0.7])
+    assert_allclose(weights, [0.7, 0.3, 0], atol=1e-15)
+    assert weights[2] == 0
+
+
+def test_the_two_readings_differ_by_how_rare_the_other_labels_are():
+    prior = [0.01, 0.99]
+    t = Transition.partial(["a"], labeled=0.1, negative="b")
+    ratio = t.label_weights(prior, "different") / t.label_weights(prior)
+    assert_allclose(ratio, [1 / (1 - 0.001), 1 / 0.001])
+
+
+@pytest.mark.parametrize(
+    ("transition", "prior", "who"),
+    [
+        (Transition([[0.5, 0.5], [0.5, 0.5]], ["a", "b"], [0, 1]), [0.5, 0.5], "'a', 'b'"),
+        # most unlabeled samples are positive: its weight would be negative, and "-" has no other
+        (Transition.partial(["a"], labeled=0.1, negative="-"), [0.9, 0.1], r"\['-'\]"),
+    ],
+)
+def test_where_a_class_would_lose_all_weight_the_weights_are_flat(transition, prior, who):
+    with pytest.warns(UserWarning, match=f"no weight to .*{who}.*all are set to 1"):
+        assert transition.label_weights(prior).tolist() == [1, 1]
+
+
+def test_an_unknown_reading_is_refused():
+    with pytest.raises(ValueError, match="reading is 'x'; it must be 'expected' or 'different'"):
+        PETS.label_weights([0.2, 0.2, 0.6], "x")
+
+
+# ---------------------------------------------------------------------------- data sets
+
+
+def test_a_class_that_a_data_set_lacks_does_not_occur_there():
+    t = Transition.combine(
+        {"pets": Transition.identity(["cat", "dog"]), "web": Transition.identity(["dog", "bird"])},
+        sizes={"pets": 1, "web": 3},
+    )
+    assert t.classes == ("cat", "dog", "bird")
+    assert t.labels == (("pets", "cat"), ("pets", "dog"), ("web", "dog"), ("web", "bird"))
+    assert_allclose(t.proba, [[1, 0, 0, 0], [0, 0.25, 0.75, 0], [0, 0, 0, 1]])
+    assert t.label_index([("web", "dog"), ("pets", "cat")]).tolist() == [2, 0]
+
+
+def test_sizes_can_differ_by_class():
+    both = {"a": Transition.identity([0, 1]), "b": Transition.identity([0, 1])}
+    t = Transition.combine(both, sizes={"a": {0: 9, 1: 1}, "b": 1})
+    assert_allclose(t.proba, [[0.9, 0, 0.1, 0], [0, 0.5, 0, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"a": 1}, r"sizes lacks \['b'\]"),
+        ({"a": 1, "b": 1, "c": 1}, r"sizes names \['c'\]"),
+        ({"a": 1, "b": -1}, r"sizes\['b'\] of 0 is -1"),
+        ({"a": 1, "b": {0: 1}}, r"sizes\['b'\] lacks \[1\]"),
+        ({"a": {0: 1, 1: 0}, "b": {0: 1, 1: 0}}, r"0 in each data set for class \[1\]"),
+        ([1, 2], "transitions and sizes must both be mappings"),
+    ],
+)
+def test_wrong_sizes_name_the_data_set(sizes, message):
+    both = {"a": Transition.identity([0, 1]), "b": Transition.identity([0, 1])}
+    with pytest.raises(ValueError, match=message):
+        Transition.combine(both, sizes)
+
+
+# ---------------------------------------------------------------------------- diagnostics
+
+
+def test_rank_and_condition_number():
+    assert Transition.identity(["a", "b", "c"]).rank == 3
+    assert Transition.identity(["a", "b", "c"]).condition_number == pytest.approx(1)
+    assert PETS.condition_number == pytest.approx(np.linalg.cond(PETS.proba))
+    rates = [
+        Transition.partial([1], labeled=r, negative=0).condition_number for r in (0.5, 0.1, 0.01)
+    ]
+    assert all(a < b for a, b in pairwise(rates))
+
+
+def test_classes_that_no_label_tells_apart_are_named():
+    t = Transition([[0.5, 0.5], [0.1, 0.9], [0.5, 0.5]], ["cat", "dog", "fox"], ["a", "b"])
+    assert t.indistinct_classes() == (("cat", "fox"),)
+    assert (t.rank, t.condition_number) == (2, np.inf)
+    with pytest.warns(
+        IdentifiabilityWarning, match=r"rank 2 for 3 classes .*inf.*tells \('cat', 'fox'\) apart"
+    ):
+        t.check_identifiable()
+
+
+def test_more_classes_than_labels_is_warned_about_without_equal_rows():
+    t = Transition([[1, 0], [0.5, 0.5], [0, 1]], list("abc"), ["x", "y"])
+    assert t.indistinct_classes() == ()
+    with pytest.warns(IdentifiabilityWarning, match=r"rank 2 for 3 classes .*mixtures"):
+        t.check_identifiable()
+
+
+def test_an_identifiable_transition_is_not_warned_about():
+    PETS.check_identifiable()  # warnings are errors
+
+
+@given(positive_rows(5, 3))
+def test_what_a_class_distribution_explains_is_feasible(class_proba):
+    assert not PETS.infeasible(class_proba @ PETS.proba).any()
+
+
+def test_rows_outside_the_reach_of_the_inverse_are_infeasible():
+    label_proba = np.array([[0.05, 0.05, 0.9], [0.1, 0, 0.9], [0.2, 0, 0.8], [0.06, 0.06, 0.88]])
+    outside = (label_proba @ np.linalg.inv(PETS) < -1e-9).any(axis=1)
+    assert PETS.infeasible(label_proba).tolist() == outside.tolist() == [False, False, True, True]
+
+
+def test_a_label_that_no_class_emits_is_infeasible():
+    t = Transition([[1, 0, 0], [0, 1, 0]], ["a", "b"], ["a", "b", "never"])
+    assert t.infeasible([[0.5, 0.5, 0], [0.5, 0.4, 0.1]]).tolist() == [False, True]
+
+
+def test_infeasible_reads_distributions_only():
+    with pytest.raises(
+        ValueError, match=r"Each row of label_proba must sum to 1; row 0 sums to 1\.5"
+    ):
+        PETS.infeasible([[0.5, 0.5, 0.5]])
+
+
+# ---------------------------------------------------------------------------- label_index
+
+
+def test_unknown_labels_are_listed_with_what_may_have_been_meant():
+    with pytest.raises(ValueError) as error:
+        PETS.label_index(["bird", "cat"])
+    assert str(error.value) == (
+        "labels ['bird'] are not in the transition; it has ('cat', 'dog', '(unlabeled)')."
+    )
+    with pytest.raises(ValueError, match=r"Did you mean 'dog' for 'dogs'\?"):
+        PETS.label_index(["dogs"])
+    with pytest.raises(ValueError, match=r"Did you mean 1 for '1'\?"):
+        Transition.identity([0, 1]).label_index(["1"])
+
+
+def test_at_most_five_unknown_labels_are_listed():
+    with pytest.raises(ValueError, match=r"labels \[0, 1, 2, 3, 4 and 95 more\] are not"):
+        PETS.label_index(range(100))
+
+
+def test_a_missing_label_needs_a_place():
+    with pytest.raises(ValueError, match=r"\['\(unlabeled\)'\] are not in .*Transition\.partial"):
+        Transition.identity(["cat", "dog"]).label_index(["cat", None])
+
+
+def test_unused_categories_need_not_be_labels():
+    y = pandas.Series(["dog"], dtype=pandas.CategoricalDtype(["bird", "dog"]))
+    assert PETS.label_index(y).tolist() == [1]
+
+
+@pytest.mark.parametrize("y", [np.array([1, 0, 1]), [1.0, 0.0, 1.0], np.array([True, False, True])])
+def test_equal_numbers_are_equal_labels(y):
+    assert Transition.identity([0, 1]).label_index(y).tolist() == [1, 0, 1]
+
+
+# ---------------------------------------------------------------------------- tables and JSON
+
+
+@given(transitions())
+def test_json_comes_back_as_an_equal_transition(t):
+    again = Transition.from_json(t.to_json())
+    assert again == t
+    assert list(map(type, again.labels)) == list(map(type, t.labels))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "text is no JSON of a transition: Expecting property name"),
+        ("[" * 100_000, "text is no JSON of a transition"),
+        (None, "text is no JSON of a transition"),
+        ("[1]", r"text has schema \[1\]; this version reads schema 1"),
+        ('{"schema": 2}', "text has schema 2; this version reads schema 1"),
+        ('{"schema": 1, "schema": 1}', "a key is there twice"),
+        ('{"schema": 1, "classes": ["a"]}', r"text lacks \['labels', 'proba'\]"),
+        (
+            '{"schema": 1, "classes": [], "labels": [], "proba": [], "noise": 1}',
+            r"text names \['noise'\]",
+        ),
+        ('{"schema": 1, "classes": ["a"], "labels": [1], "proba": [[NaN]]}', "NaN is not allowed"),
+        ('{"schema": 1, "classes": ["a"], "labels": [{}], "proba": [[1]]}', r"\(dict\) is no name"),
+        ('{"schema": 1, "classes": "a", "labels": [1], "proba": [[1]]}', "must be a list of names"),
+        ('{"schema": 1, "classes": ["a"], "labels": [1], "proba": [["x"]]}', "array of numbers"),
+    ],
+)
+def test_what_is_wrong_with_json_is_one_line(text, message):
+    with pytest.raises(ValueError, match=message) as error:
+        Transition.from_json(text)
+    assert "\n" not in str(error.value)
+
+
+@given(transitions())
+def test_a_pandas_frame_comes_back_as_an_equal_transition(t):
+    assert Transition(t.to_frame()) == t
+
+
+@given(transitions())
+def test_a_polars_frame_comes_back_with_its_names(t):
+    texts = ["class", *map(str, t.labels)]
+    if len(set(texts)) == len(texts) and len(set(map(str, t.classes))) == len(t.classes):
+        assert Transition(t.to_frame("polars"), t.classes, t.labels) == t
+
+
+def test_tuples_are_names_in_a_pandas_frame_and_no_levels():
+    t = Transition.combine({"web": PETS}, sizes={"web": 1})
+    frame = t.to_frame()
+    assert frame.columns.nlevels == 1
+    assert frame.columns[2] == ("web", "(unlabeled)")
+    assert Transition(frame) == t
+
+
+def test_a_polars_frame_of_text_needs_no_help():
+    frame = PETS.to_frame("polars")
+    assert frame.columns == ["class", "cat", "dog", "(unlabeled)"]
+    assert Transition(frame) == PETS
+
+
+def test_polars_has_no_two_columns_of_one_text():
+    with pytest.raises(ValueError, match=r"As text the columns \['class', '1', '1'\].*use pandas"):
+        Transition([[0.5, 0.5]], ["a"], [1, "1"]).to_frame("polars")
+
+
+def test_a_frame_is_matched_by_names():
+    frame = PETS.to_frame().loc[["other", "dog", "cat"], ["(unlabeled)", "cat", "dog"]]
+    assert Transition(frame, PETS.classes, PETS.labels) == PETS
+    assert Transition(frame).classes == ("other", "dog", "cat")
+
+
+@pytest.mark.parametrize(
+    ("names_given", "message"),
+    [
+        ({"classes": ["cat", "dog"]}, r"classes of transition names \['other'\]"),
+        ({"labels": ["cat", "dog", None, "x"]}, r"labels of transition lacks \['x'\]"),
+    ],
+)
+def test_a_frame_with_other_names_is_refused(names_given, message):
+    with pytest.raises(ValueError, match=message):
+        Transition(PETS.to_frame(), **names_given)
+
+
+def test_a_frame_with_a_gap_is_refused():
+    frame = PETS.to_frame()
+    frame.iloc[0, 0] = np.nan
+    with pytest.raises(ValueError, match=r"row 'cat', column 0 is nan"):
+        Transition(frame)
+
+
+def test_only_two_libraries_have_frames():
+    with pytest.raises(ValueError, match="library is 'dask'; it must be 'pandas' or 'polars'"):
+        PETS.to_frame("dask")
+
+
+def test_without_pandas_one_line_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r'pandas: pip install "looselabels\[tables\]"'):
+        PETS.to_frame()
+
+
+# ---------------------------------------------------------------------------- how it looks
+
+
+def test_repr_is_one_line_however_many_labels():
+    assert repr(PETS) == "Transition(3 classes, 3 labels: 'cat', 'dog', '(unlabeled)')"
+    assert repr(Transition.identity(range(99))) == (
+        "Transition(99 classes, 99 labels: 0, 1, 2, 3, 4 and 94 more)"
+    )
+
+
+def test_a_zero_reads_zero_and_a_small_number_does_not():
+    t = Transition([[1e-9, 1 - 1e-9], [0, 1]], ["a", "b"], ["x", "y"])
+    assert str(t).splitlines()[1:] == ["a      1e-09  1", "b          0  1"]
+
+
+def test_a_large_table_is_cut_in_the_middle():
+    lines = str(Transition.identity(range(1000))).splitlines()
+    assert len(lines) == 1 + 20 + 1
+    assert lines[0].split() == ["class", *map(str, range(9)), "…", "999"]
+    assert lines[-1].split() == ["999", *["0"] * 9, "…", "1"]
+
+
+@pytest.mark.parametrize("name", ["<b>&", "a\nb\x1b[31m", "x" * 10**6])
+def test_strange_names_are_kept_and_shown_escaped_and_short(name):
+    t = Transition([[1.0]], [name], [name])
+    assert t.classes == (name,)
+    assert len(str(t).splitlines()) == 2
+    assert "\x1b" not in str(t) + repr(t)
+    assert len(str(t)) < 500
+    assert len(repr(t)) < 500
+    assert "<b>" not in t._repr_html_()
+    assert t._repr_html_().count("<tr>") == 2
