@@ -5,6 +5,7 @@ can be solved in threads.
 """
 
 import numpy as np
+import scipy.linalg  # noqa: F401  its BLAS is the one of compiled matrix products
 from numba import njit
 
 from looselabels import _rows
@@ -266,14 +267,14 @@ def _is_ambiguous(label_proba, slope, scaled, tol):
 @compiled
 def _settle_prices(label_proba, price, slack, members, inverse_t, tol):
     """Solve the dual on each row's `members`, in place of `price` and `slack`."""
-    n_labels = label_proba.shape[1]
     for i in range(len(label_proba)):
         index = np.nonzero(members[i])[0]
-        _settle(label_proba[i], price[i], slack[i], index, inverse_t, n_labels, tol)
+        _settle(label_proba[i], price[i], slack[i], index, inverse_t, tol)
 
 
 @compiled
-def _settle(labels, price, slack, index, inverse_t, n_labels, tol):
+def _settle(labels, price, slack, index, inverse_t, tol):
+    n_labels = len(labels)
     rows = inverse_t[index]
     scaled = np.empty((len(index), n_labels))
     absent, trial = np.empty(len(index)), np.empty(len(index))
@@ -288,7 +289,7 @@ def _settle(labels, price, slack, index, inverse_t, n_labels, tol):
             absent[a] = (rows[a] * explained).sum()
             worst = max(worst, abs(min(absent[a], price[index[a]])))
         if step == 0:
-            enough = max(tol, worst / 20)
+            enough = max(tol, worst / 20)  # classes may still join: no more digits than needed
         if worst <= enough:
             return
         used = 0

@@ -40,7 +40,8 @@ from looselabels._validation import (
     some_of,
 )
 
-ELEMENTS_A_BLOCK = 2**18  # rows × columns: a block and its temporaries stay near the caches
+ELEMENTS_A_BLOCK = 2**16  # rows × columns: a block and its temporaries stay in the caches
+FEWEST_ROWS = 2048  # a smaller block is not worth a thread of its own
 ROUNDING = 1e-14  # a share of a class below this, out of a matrix product, is zero
 SMALLEST = 1e-100  # floor of a transition's positive entries, so that their squares stay positive
 
@@ -158,7 +159,7 @@ def infer(
 
     rows = Rows(label_proba, weight, len(given))
 
-    def solve(transition) -> PassFound:
+    def solve(transition, tol=tol) -> PassFound:
         return rows.solve(_row_problem(transition, prior, tol))
 
     with np.errstate(under="ignore"):  # a probability may underflow to zero: that is what it means
@@ -306,23 +307,26 @@ def _climb(solve: Callable, transition, pseudocounts, tol, max_iter):
     def value(found, transition):
         return found.objective + _transition_prior(transition, pseudocounts)
 
-    found = solve(transition)
+    accuracy = 1e-4  # of the rows: no better than the transition deserves
+    found = solve(transition, accuracy)
     objectives, trail = [value(found, transition)], [transition]
     while len(objectives) < max_iter:
-        updated = _normalized(found.label_mass + pseudocounts, transition)
-        if _growth(found.label_mass + pseudocounts, transition) <= tol:
+        mass = found.label_mass + pseudocounts
+        growth = _growth(mass, transition)
+        if growth <= tol and accuracy <= tol:
             return transition, found, objectives, True
+        accuracy = min(accuracy, max(growth / 10, tol))
+        updated = proposal = _normalized(mass, transition)
         trail.append(updated)
-        proposal = updated
         if len(trail) == 3:
             proposal, trail = _extrapolated(*trail), []
-        attempt = solve(proposal)
+        attempt = solve(proposal, accuracy)
         if value(attempt, proposal) < objectives[-1]:
-            proposal, attempt = updated, solve(updated)
+            proposal, attempt = updated, solve(updated, accuracy)
         transition, found = proposal, attempt
         trail = trail or [transition]
         objectives.append(value(found, transition))
-    return transition, found, objectives, False
+    return transition, solve(transition, tol), objectives, False
 
 
 def _normalized(mass, fallback):
@@ -372,6 +376,8 @@ class Rows:
         self.gap = xp.empty(n_rows, **kind)
         self.solved = False
         size = max(1, ELEMENTS_A_BLOCK // max(n_classes, n_labels))
+        if _row_solver(label_proba) is not _rows:  # a few blocks for each thread
+            size = min(size, max(FEWEST_ROWS, n_rows // (4 * _n_threads())))
         self.blocks = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
 
     def solve(self, problem: RowProblem) -> PassFound:

@@ -1,0 +1,429 @@
+"""How fast `infer` is, as ratios measured in one run, printed as one Markdown table.
+
+    python benchmarks/bench_infer.py              # everything
+    python benchmarks/bench_infer.py --quick      # small sizes: only shows that the script works
+    python benchmarks/bench_infer.py --only joint em -o table.md
+
+Every section simulates its data, and times `infer` and what it is compared with on the same arrays,
+one after the other. Short measurements are repeated and the fastest counts. Compiling is timed
+apart. A section yields lines of the table: case, infer, beside it, ratio, target, remarks.
+"""
+
+import argparse
+import os
+import platform
+import resource
+import tempfile
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+
+from looselabels import IdentifiabilityWarning, Transition, infer
+from looselabels.inference import condition_on_label, objective
+
+NOISE = 0.1  # standard deviation of log label_proba around the truth
+SHARPNESS = 2.0  # class_proba is a softmax of normal numbers this large
+STRENGTH = 100  # pseudocounts a class
+CHUNK = 2**16  # rows simulated at once
+JOINT_CASES = (("forest", 0.1), ("smooth", 0.03))  # kind of label_proba, label rate
+# How far plain EM falls behind on forest rows depends on how rare labels are: show two rates.
+EM_CASES = (("forest", 0.1, "≥ 100 ×"), ("forest", 0.01, "≥ 100 ×"), ("smooth", 0.03, "≥ 3 ×"))
+EM_GAP = 1e-5  # mean gap at which plain EM may stop
+ADAM_SHORTFALL = 1e-6  # nats a row below the objective of `infer` at which Adam may stop
+ADAM_RATES = (0.1, 0.3, 0.03)  # the fastest of them counts
+COLUMNS = ("", "case", "infer", "beside it", "ratio", "target", "remarks")
+
+
+class Sizes(NamedTuple):
+    joint_rows: int = 60_000
+    subset_rows: int = 5_000
+    known: tuple = ((50_000, 10, 2), (100_000, 100, 15), (20_000, 1_000, 50))
+    linear_rows: tuple = (10**4, 10**5, 10**6, 10**7)
+    growth_rows: int = 100_000
+    em_seconds: float = 300
+    adam_seconds: float = 100
+
+
+SMALL_KNOWN = ((5_000, 10, 2), (2_000, 100, 15), (1_000, 150, 50))
+QUICK = Sizes(3_000, 500, SMALL_KNOWN, (10**4, 10**5, 10**6), 5_000, em_seconds=4, adam_seconds=2)
+
+
+# ----------------------------------------------------------------------------------- simulated data
+
+
+def partial_transition(n_classes, label_rate=0.03):
+    """Return the design of several positive classes and a negative one, seldom labeled."""
+    positive = [f"class {k}" for k in range(n_classes - 1)]
+    return Transition.partial(positive, labeled=label_rate, negative="negative").proba
+
+
+def confusion(n_classes, seed=0):
+    """Return a confusion matrix that is right 70 % of the time and not constant elsewhere."""
+    rng = np.random.default_rng(seed)
+    return 0.7 * np.eye(n_classes) + 0.3 * rng.dirichlet(np.ones(n_classes), n_classes)
+
+
+def draw(rng, proba):
+    """Return a column index for each row, with the row's probabilities."""
+    drawn = (rng.random((len(proba), 1)) > proba.cumsum(axis=1)).sum(axis=1)
+    return np.minimum(drawn, proba.shape[1] - 1)
+
+
+def simulate(n_rows, transition, seed=1):
+    """Return label_proba with log-normal noise, and labels drawn without it."""
+    rng = np.random.default_rng(seed)
+    n_classes, n_labels = transition.shape
+    label_proba, label_index = np.empty((n_rows, n_labels)), np.empty(n_rows, dtype=np.intp)
+    for begin in range(0, n_rows, CHUNK):  # keeps the peak of memory near label_proba alone
+        rows = slice(begin, min(begin + CHUNK, n_rows))
+        class_proba = np.exp(SHARPNESS * rng.standard_normal((rows.stop - begin, n_classes)))
+        exact = (class_proba / class_proba.sum(axis=1, keepdims=True)) @ transition
+        label_index[rows] = draw(rng, exact)
+        noisy = exact * np.exp(NOISE * rng.standard_normal(exact.shape))
+        label_proba[rows] = noisy / noisy.sum(axis=1, keepdims=True)
+    return label_proba, label_index
+
+
+def blobs(rng, n_rows, n_classes, n_features):
+    """Return Gaussian samples around one center a class, and their classes."""
+    y = rng.integers(n_classes, size=n_rows)
+    centers = 1.5 * rng.standard_normal((n_classes, n_features))
+    return centers[y] + rng.standard_normal((n_rows, n_features)), y
+
+
+def forest_label_proba(n_rows, transition, seed=2):
+    """Return out-of-bag rows of a forest fitted to labels of Gaussian data; zeros stay zeros."""
+    rng = np.random.default_rng(seed)
+    X, y = blobs(rng, n_rows, len(transition), 10)
+    forest = RandomForestClassifier(100, oob_score=True, n_jobs=-1, random_state=seed)
+    label_proba = forest.fit(X, draw(rng, transition[y])).oob_decision_function_
+    return label_proba[label_proba.sum(axis=1) > 0]  # a row in every bag has no answer
+
+
+@cache
+def joint_problem(kind, label_rate, n_rows):
+    """Return label_proba and the transition to start from, forest rows or smooth ones."""
+    transition = partial_transition(8, label_rate)
+    if kind == "forest":
+        return forest_label_proba(n_rows, transition), transition
+    return simulate(n_rows, transition)[0], transition
+
+
+def image_like(n_rows, n_pixels=784, seed=3):
+    """Return gray values with many exact zeros, and ten classes that a forest can learn."""
+    rng = np.random.default_rng(seed)
+    hidden, y = blobs(rng, n_rows, 10, 20)
+    gray = hidden.astype(np.float32) @ rng.standard_normal((20, n_pixels), dtype=np.float32)
+    return np.clip(np.round(20 * gray), 0, 255), y
+
+
+# ------------------------------------------------------------------------------------- the sections
+
+
+def joint(sizes: Sizes):
+    """Time task 1 beside the fit of a forest of as many rows."""
+    X, y = image_like(sizes.joint_rows)
+    forest = RandomForestClassifier(100, n_jobs=-1, random_state=0)
+    fit, _ = best_time(lambda: forest.fit(X, y), most=1)
+    for kind, rate in JOINT_CASES:
+        label_proba, transition = joint_problem(kind, rate, sizes.joint_rows)
+        seconds, found = best_time(partial(infer_both, label_proba, transition))
+        beside = f"forest fit, {shape(X)}: {timed(fit)}"
+        zeros = 100 * (label_proba == 0).any(axis=1).mean()
+        remarks = f"mean gap {found.gap.mean():.1e}, max {found.gap.max():.1e}; {found.n_iter} "
+        remarks += f"passes, converged: {found.converged}; {zeros:.0f} % of rows have zeros"
+        target = "≤ 8 %, aim 3 %; mean gap ≤ 1e-8"
+        ratio = f"{100 * seconds / fit:.2g} %"
+        yield named(kind, rate, label_proba), timed(seconds), beside, ratio, target, remarks
+
+
+def em(sizes: Sizes):
+    """Time task 1 beside plain EM, on a subset."""
+    for kind, rate, target in EM_CASES:
+        label_proba, transition = subset(kind, rate, sizes)
+        seconds, found = best_time(partial(infer_both, label_proba, transition))
+        spent, steps, gap, reached = plain_em(label_proba, transition, sizes.em_seconds)
+        below = (found.objective[-1] - reached) / len(label_proba)
+        ratio = at_least(gap > EM_GAP, spent / seconds)
+        remarks = f"infer: mean gap {found.gap.mean():.1e}; EM: {gap:.1e} after {steps:,} steps, "
+        remarks += f"objective {below:.1e} nats a row below"
+        case = named(kind, rate, label_proba)
+        yield case, timed(seconds), f"plain EM: {timed(spent)}", ratio, target, remarks
+
+
+def plain_em(label_proba, transition, limit):
+    """Return seconds, steps, mean gap and objective of EM that updates both at every step."""
+    pseudocounts = STRENGTH * transition
+    class_proba = np.full((len(label_proba), len(transition)), 1 / len(transition))
+    seen, ratio = label_proba > 0, np.zeros_like(label_proba)
+    start, steps = time.perf_counter(), 0
+    while True:
+        np.divide(label_proba, class_proba @ transition, out=ratio, where=seen)
+        gradient = ratio @ transition.T
+        gap = gradient.max(axis=1).mean() - 1  # the mean of the gradient under class_proba is 1
+        seconds = time.perf_counter() - start
+        if gap <= EM_GAP or seconds > limit:
+            reached = objective(label_proba, class_proba, transition, pseudocounts)
+            return seconds, steps, gap, reached
+        mass = transition * (class_proba.T @ ratio) + pseudocounts
+        class_proba *= gradient
+        transition = mass / mass.sum(axis=1, keepdims=True)
+        steps += 1
+
+
+def known(sizes: Sizes):
+    """Time tasks 3 and 4 beside cleanlab's search for label issues on the same arrays."""
+    for n_rows, n_classes, most in sizes.known:
+        transition = confusion(n_classes)
+        label_proba, label_index = simulate(n_rows, transition)
+        seconds, found = best_time(partial(infer_given, label_proba, transition, label_index))
+        products, start = best_time(partial(matrix_products, label_proba, transition))
+        beside, ratio = "cleanlab is not installed (pip install cleanlab)", ""
+        if find_spec("cleanlab"):
+            from cleanlab.filter import find_label_issues
+
+            peer, _ = best_time(partial(find_label_issues, label_index, label_proba))
+            beside, ratio = f"find_label_issues: {timed(peer)}", f"{seconds / peer:.2g} ×"
+        inside = 100 * (start >= -1e-14).all(axis=1).mean()
+        remarks = f"max gap {found.gap.max():.1e}; ŜT⁻¹ alone solves {inside:.2g} % of rows; "
+        remarks += f"bare matrix products {timed(products)}"
+        target = f"≤ {most} ×, aim {most / 3:.2g} ×; max gap ≤ 1e-6"
+        yield f"{shape(label_proba)}, with W", timed(seconds), beside, ratio, target, remarks
+
+
+def infer_given(label_proba, transition, label_index):
+    found = infer(label_proba, transition)
+    condition_on_label(found.class_proba, transition, label_index)
+    return found
+
+
+def matrix_products(label_proba, transition):
+    """Do once what any solver must, ŜT⁻¹, ŶT and a gradient (its shape only); return the first."""
+    start = label_proba @ np.linalg.inv(transition)
+    _ = (start @ transition) @ transition.T
+    return start
+
+
+def linear(sizes: Sizes):
+    """Show how time grows with rows and with classes, and what memory the most rows take."""
+    counts, classes, n_rows = sizes.linear_rows, np.array([5, 10, 20, 40, 80]), sizes.growth_rows
+    seconds = [known_seconds(n, partial_transition(10)) for n in counts]
+    case = f"{counts[0]:.0e} to {counts[-1]:.0e} rows × 10, partial T"
+    remarks = f"ns a row at each power of ten: {nanoseconds(seconds, counts)}"
+    ratio = f"slope {slope(counts, seconds):.3f}"
+    yield case, timed(seconds[-1]), "n", ratio, "1.0 ± 0.1", remarks
+
+    for name, make_transition in {"partial": partial_transition, "confusion": confusion}.items():
+        seconds = [known_seconds(n_rows, make_transition(m)) for m in classes]
+        case = f"{n_rows:,} rows × 5 to 80, {name} T"
+        remarks = "ns / (m_s m_y n) at m = 5, 10, 20, 40, 80: "
+        remarks += nanoseconds(seconds, n_rows * classes**2)
+        ratio = f"slope {slope(classes**2, seconds):.2f}"
+        yield case, timed(seconds[-1]), "m_s m_y n", ratio, "", remarks
+
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
+        size, extra = fresh.submit(memory_of_infer, counts[-1]).result()
+    case, beside = f"peak memory, {counts[-1]:,} × 10", f"Ŝ: {size / 2**20:,.0f} MiB"
+    ratio = f"{1 + extra / size:.2f} × Ŝ"
+    yield case, f"{extra / 2**20:,.0f} MiB", beside, ratio, "< 4 × Ŝ", "ratio: with Ŝ itself"
+
+
+def known_seconds(n_rows, transition):
+    label_proba, _ = simulate(n_rows, transition)
+    return best_time(partial(infer, label_proba, transition))[0]
+
+
+def nanoseconds(seconds, amounts):
+    return ", ".join(f"{1e9 * s / n:.3g}" for s, n in zip(seconds, amounts, strict=True))
+
+
+def slope(sizes, seconds):
+    return np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
+
+
+def memory_of_infer(n_rows):
+    """Return the bytes of label_proba, and what `infer` adds at its peak; for a fresh process."""
+    ignore_expected_warnings()
+    transition = partial_transition(10)
+    infer(simulate(1_000, transition)[0], transition)  # compiled code is no part of it
+    label_proba, _ = simulate(n_rows, transition)
+    before = memory("VmRSS")
+    infer(label_proba, transition)
+    return label_proba.nbytes, memory("VmHWM") - before
+
+
+def memory(which):
+    """Return the bytes that this process holds ("VmRSS") or held at most ("VmHWM")."""
+    status = Path("/proc/self/status")
+    if status.exists():  # on Linux ru_maxrss starts at what the parent process held
+        line = next(x for x in status.read_text().splitlines() if x.startswith(which))
+        return 1024 * int(line.split()[1])
+    unit = 1 if platform.system() == "Darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def adam(sizes: Sizes):
+    """Time task 1 beside Adam on softmax parameters, on a subset."""
+    if not find_spec("torch"):
+        yield "skipped", "", "torch is not installed (pip install torch)", "", "", ""
+        return
+    for kind, label_rate in JOINT_CASES:
+        label_proba, transition = subset(kind, label_rate, sizes)
+        seconds, found = best_time(partial(infer_both, label_proba, transition))
+        run_adam(label_proba, transition, 0.1, np.inf, limit=0)  # loads what PyTorch loads late
+        limit, runs = sizes.adam_seconds, []
+        for rate in ADAM_RATES:
+            runs.append(
+                (*run_adam(label_proba, transition, rate, found.objective[-1], limit), rate)
+            )
+            if runs[-1][0] <= ADAM_SHORTFALL:  # then another rate matters only if it is faster
+                limit = runs[-1][1]
+        below, spent, steps, rate = min(runs, key=lambda run: (max(run[0], ADAM_SHORTFALL), run[1]))
+        ratio = at_least(below > ADAM_SHORTFALL, spent / seconds)
+        remarks = f"Adam: objective {below:.1e} nats a row below after {steps:,} steps, learning "
+        remarks += f"rate {rate}, the best of {len(ADAM_RATES)}"
+        case = named(kind, label_rate, label_proba)
+        yield case, timed(seconds), f"Adam, PyTorch: {timed(spent)}", ratio, "", remarks
+
+
+def run_adam(label_proba, transition, rate, goal, limit):
+    """Return shortfall a row, seconds and steps of Adam on the logits of class_proba and T."""
+    import torch
+
+    labels, given = torch.tensor(label_proba), torch.tensor(transition)
+    possible, entropy = given > 0, torch.xlogy(labels, labels).sum()
+    class_logits = torch.zeros(len(labels), len(given), dtype=labels.dtype, requires_grad=True)
+    label_logits = torch.log(torch.where(possible, given, 1.0)).requires_grad_()
+    optimizer = torch.optim.Adam([class_logits, label_logits], lr=rate)
+    start, steps = time.perf_counter(), 0
+    while True:
+        log_transition = label_logits.masked_fill(~possible, -torch.inf).log_softmax(dim=1)
+        explained = class_logits.softmax(dim=1) @ log_transition.exp()
+        prior = STRENGTH * (given * log_transition.masked_fill(~possible, 0.0)).sum()
+        value = torch.xlogy(labels, explained).sum() - entropy + prior
+        shortfall, seconds = (goal - value.item()) / len(labels), time.perf_counter() - start
+        if shortfall <= ADAM_SHORTFALL or (steps and seconds > limit):
+            return shortfall, seconds, steps
+        optimizer.zero_grad()
+        (-value).backward()
+        optimizer.step()
+        steps += 1
+
+
+# --------------------------------------------------------------------------- measuring and printing
+
+
+def infer_both(label_proba, transition):
+    return infer(label_proba, transition, pseudocounts=STRENGTH * transition)
+
+
+def subset(kind, label_rate, sizes: Sizes):
+    label_proba, transition = joint_problem(kind, label_rate, sizes.joint_rows)
+    return label_proba[: sizes.subset_rows], transition
+
+
+def best_time(function, most=7, enough=5.0):
+    """Return the fewest seconds of some calls, and the last result; one call if that takes long."""
+    seconds = []
+    while len(seconds) < most and sum(seconds) < enough:
+        start = time.perf_counter()
+        result = function()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds), result
+
+
+def warm_up():
+    """Call every kernel once, so that compiling is timed apart from everything else."""
+    transition, corners = partial_transition(8), np.eye(8)
+    smooth, _ = simulate(200, transition)
+    infer_both(np.vstack([smooth, corners, (corners + corners[-1]) / 2]), transition)
+    infer(simulate(200, confusion(10))[0], confusion(10))
+
+
+def timed(seconds):
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
+
+
+def at_least(gave_up, ratio):
+    return f"{'≥ ' if gave_up else ''}{ratio:,.3g} ×"
+
+
+def named(kind, label_rate, label_proba):
+    return f"{kind}, label rate {label_rate}, {shape(label_proba)}"
+
+
+def shape(array):
+    return " × ".join(f"{n:,}" for n in array.shape)
+
+
+def machine() -> str:
+    """Return what the numbers were measured on."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    packages = ("looselabels", "numpy", "numba", "scikit-learn", "torch", "cleanlab")
+    return (
+        f"{cores} cores ({models[0] if models else platform.processor()}), {platform.system()}, "
+        f"Python {platform.python_version()}, " + ", ".join(map(installed, packages))
+    )
+
+
+def installed(package):
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return f"no {package}"
+
+
+def table(sections, sizes: Sizes):
+    """Yield the lines of the Markdown table as they are measured."""
+    yield f"| {' | '.join(COLUMNS)} |"
+    yield "|---" * len(COLUMNS) + "|"
+    for section in sections:
+        for row in SECTIONS[section](sizes):
+            yield f"| {section} | {' | '.join(row)} |"
+
+
+def ignore_expected_warnings():
+    warnings.simplefilter("ignore", IdentifiabilityWarning)
+    warnings.filterwarnings("ignore", "May not flag all label issues")  # cleanlab, rare labels
+
+
+SECTIONS = {section.__name__: section for section in (joint, em, known, linear, adam)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
+    parser.add_argument("-o", "--output", type=Path, help="also write what is printed to this file")
+    options = parser.parse_args()
+    ignore_expected_warnings()
+    lines = []
+
+    def show(line):
+        print(line, flush=True)
+        lines.append(line)
+
+    with tempfile.TemporaryDirectory() as empty:
+        os.environ["NUMBA_CACHE_DIR"] = empty  # so that compiling is seen
+        seconds, _ = best_time(warm_up, most=1)
+        show(f"{machine()}. Compiling, once: {timed(seconds)}.\n")
+        for line in table(options.only, QUICK if options.quick else Sizes()):
+            show(line)
+    if options.output:
+        options.output.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,469 @@
+"""DecoupledClassifier: scikit-learn plumbing around `infer`. No equations here."""
+
+import warnings
+from inspect import signature
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import DataConversionWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import accuracy_score
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch, _safe_indexing, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from looselabels._names import numbers_by_name, read_column
+from looselabels._validation import IdentifiabilityWarning, check_row_stochastic, short_repr
+from looselabels.calibration import (
+    Calibration,
+    to_real_world,
+    unweighted_transition,
+    weighted_transition,
+)
+from looselabels.inference import condition_on_label, infer
+from looselabels.out_of_sample import LabelStratifiedKFold, align, fit_and_predict
+from looselabels.transition import Transition
+
+
+class DecoupledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A classifier of classes, learned from labels that are not quite the classes.
+
+    Fits `estimator` to the labels as given, predicts each training row by a model that has not seen
+    it, and infers from these p(label | x) what the classes are, through the transition.
+
+    Parameters
+    ----------
+    estimator : classifier with predict_proba, default=None
+        Estimates p(label | x). None is a random forest. A ``FrozenEstimator`` is used as it is,
+        with its own labels; fit then needs rows that it was not trained on.
+    transition : Transition, default=None
+        How labels arise. None is ``Transition.from_labels(y, class_prior=class_prior)``: labels are
+        the classes; where some are missing, they are missing at random.
+    strength : float, default=inf
+        How many samples a class the transition is worth as a belief. ``inf`` keeps it as it is; a
+        number lets the data move it (the paper's pseudo-counts).
+    class_prior : mapping or sequence, default=None
+        The share of each class. Sets the label rates where `transition` is None, and the costs of
+        `label_weights`. None: what the label shares imply. It never enters the inference itself.
+    label_weights : None, "costs", mapping or sequence, default=None
+        How much a sample of each label counts in training: alike, by the paper's costs, as given.
+        The inference follows the weights; probabilities are those of the real world.
+    cv : int, splitter, iterable or "oob", default=None
+        How training rows are predicted out of sample: by folds, stratified by label, or by the
+        out-of-bag rows of a forest. None is "oob" for a forest with bootstrap samples, else 5.
+    calibrate : None, "temperature" or "marginals", default=None
+        How label_proba is corrected, on out-of-sample rows: one power for all of it, or a factor a
+        label that makes its mean equal the labels' frequencies.
+    n_jobs : int, default=None
+        Folds that are fitted at once.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds and of the default forest.
+    verbose : int, default=0
+        Prints what was assumed and each fold as it ends.
+
+    Attributes
+    ----------
+    classes_, labels_ : arrays
+        Classes, the columns of `predict_proba`; labels, the columns of `predict_label_proba`.
+    transition_ : Transition
+        As assumed, or as inferred.
+    estimator_ : classifier
+        Fitted to all rows.
+    class_prior_ : array
+        The share of each class, given or implied by the label shares.
+    label_weights_ : array or None
+        The weight of each label in training.
+    label_proba_, class_proba_, class_proba_given_label_ : arrays
+        Of the training rows: p(label | x) out of sample, as the estimator gives it; p(class | x);
+        p(class | x, label).
+    objective_, gap_, n_iter_, converged_
+        Of the inference; see `infer`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> names = load_iris().target_names[y].astype(object)
+    >>> names[::3] = None  # a third is unlabeled
+    >>> clf = DecoupledClassifier(random_state=0).fit(X, names)
+    >>> clf.classes_.tolist()
+    ['setosa', 'versicolor', 'virginica']
+    >>> bool(clf.score(X, load_iris().target_names[y]) > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator=None,
+        transition=None,
+        *,
+        strength=np.inf,
+        class_prior=None,
+        label_weights=None,
+        cv=None,
+        calibrate=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.transition = transition
+        self.strength = strength
+        self.class_prior = class_prior
+        self.label_weights = label_weights
+        self.cv = cv
+        self.calibrate = calibrate
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------------------------- fit
+
+    def fit(self, X, y, sample_weight=None, **fit_params):
+        """Fit to features `X` and labels `y` as given; None, NaN and NA mean unlabeled.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, DataFrame or list of shape (n_samples, n_features)
+            What `estimator` takes.
+        y : column of shape (n_samples,)
+            Labels: text, numbers, bool, categories.
+        sample_weight : array of shape (n_samples,), default=None
+            How often each row counts.
+        **fit_params
+            For the fit of `estimator`, and ``groups`` for the splitter.
+        """
+        estimator = self._check_parameters()
+        y = _column(y)
+        X, y = indexable(X, y)
+        validate_data(self, X, skip_check_array=True)
+        index = self._assume(y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        weights = self._weigh_labels(estimator, index)
+        params = self._route(estimator, sample_weight, weights, index, fit_params)
+        n_labels = len(self.labels_)
+        if isinstance(estimator, FrozenEstimator):
+            self.estimator_, label_proba = estimator, self._label_proba(estimator, X)
+        else:
+            folds = self._folds(estimator, X, y, index, params.splitter.split)
+            self.estimator_, label_proba = fit_and_predict(
+                estimator, X, index, n_labels, folds, params.estimator.fit, self.n_jobs, self._say
+            )
+        return self._decouple(label_proba, index, sample_weight, weights)
+
+    def fit_from_proba(self, label_proba, y, sample_weight=None):
+        """Fit to out-of-sample p(label | x) of a model that lives elsewhere, and the labels `y`.
+
+        The columns of `label_proba` are those of the transition's labels (`labels_`). Afterwards
+        the predict methods take label_proba of new rows where they would take X.
+        """
+        self._check_parameters()
+        index = self._assume(_column(y))
+        self.estimator_ = GivenProba(len(self.labels_))
+        label_proba = self.estimator_.predict_proba(label_proba)
+        if len(label_proba) != len(index):
+            raise ValueError(f"label_proba has {len(label_proba)} rows; y has {len(index)}.")
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, label_proba)
+        validate_data(self, label_proba, skip_check_array=True)
+        return self._decouple(label_proba, index, sample_weight, None)
+
+    def _assume(self, y):
+        """Set what is assumed of the labels, and return the position of each sample's label."""
+        design = self.transition
+        if design is None:
+            design = Transition.from_labels(y, class_prior=self.class_prior)
+        index = design.label_index(y)
+        if len(index) < 2:
+            raise ValueError(f"fit needs at least two samples; y has n_samples={len(index)}.")
+        self.transition_ = design
+        self.classes_, self.labels_ = _as_array(design.classes), _as_array(design.labels)
+        if self.class_prior is None:
+            shares = np.bincount(index, minlength=len(design.labels)) / len(index)
+            self.class_prior_ = _quietly(infer, shares[None, :], design).class_proba[0]
+        else:
+            self.class_prior_ = numbers_by_name("class_prior", self.class_prior, design.classes)
+        self._say(f"assumed {design!r}")
+        return index
+
+    def _decouple(self, label_proba, index, sample_weight, weights):
+        """Go down the line: calibrate, infer, condition on the label."""
+        self.label_proba_, self.label_weights_ = label_proba, weights
+        self.calibration_ = Calibration.fit(self.calibrate, label_proba, index, sample_weight)
+        design = self._transition_of_estimator()
+        found = infer(
+            self.calibration_.apply(label_proba),
+            design,
+            sample_weight=sample_weight,
+            pseudocounts=None if np.isinf(self.strength) else self.strength * design,
+        )
+        if np.isfinite(self.strength):
+            self.transition_ = self._learned(found.transition)
+        self.class_proba_ = self._of_real_world(found.class_proba)
+        self.class_proba_given_label_ = condition_on_label(
+            found.class_proba, found.transition, index
+        )
+        self.objective_, self.gap_ = found.objective, found.gap
+        self.n_iter_, self.converged_ = found.n_iter, found.converged
+        return self
+
+    # --------------------------------------------------------------------------------- predict
+
+    def predict_label_proba(self, X):
+        """Return p(label | x), of the real world; columns are `labels_`."""
+        if self._fitted().label_weights_ is not None:
+            return self.predict_proba(X) @ self.transition_.proba
+        return self.calibration_.apply(self._label_proba(self.estimator_, X))
+
+    def predict_proba(self, X):
+        """Return p(class | x); columns are `classes_`."""
+        return self._of_real_world(self._fitted()._class_proba(X))
+
+    def predict_log_proba(self, X):
+        """Return log p(class | x), −inf where a class is ruled out."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X):
+        """Return the most probable class of each row."""
+        return self.classes_[self._fitted().predict_proba(X).argmax(axis=1)]
+
+    def predict_proba_given_label(self, X, y):
+        """Return p(class | x, label), for rows whose labels `y` are given."""
+        index = self._fitted().transition_.label_index(_column(y))
+        return condition_on_label(self._class_proba(X), self._transition_of_estimator(), index)
+
+    def score(self, X, y, sample_weight=None):
+        """Return the accuracy against the *classes* `y`; rows where it is missing are left out."""
+        names, index = read_column("y", _column(y))
+        known = np.array([name is not None for name in names])[index]
+        if not known.any():
+            raise ValueError("y has no class to score against; all are missing.")
+        rows = np.flatnonzero(known)
+        truth = _as_array(names)[index[rows]] if known.all() else _as_array(
+            [names[i] for i in index[rows]]
+        )  # fmt: skip
+        weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
+        return accuracy_score(truth, self.predict(_safe_indexing(X, rows)), sample_weight=weight)
+
+    def _class_proba(self, X):
+        """Return p(class | x) in the world of the estimator."""
+        label_proba = self.calibration_.apply(self._label_proba(self.estimator_, X))
+        return _quietly(infer, label_proba, self._transition_of_estimator()).class_proba
+
+    def _label_proba(self, estimator, X):
+        columns = None
+        if isinstance(estimator, FrozenEstimator):  # it knows the labels by their names
+            columns = self.transition_.label_index(estimator.classes_)
+        return align(estimator, X, len(self.labels_), columns)
+
+    def _transition_of_estimator(self):
+        if self.label_weights_ is None:
+            return self.transition_.proba
+        return weighted_transition(self.transition_.proba, self.label_weights_)
+
+    def _of_real_world(self, class_proba):
+        if self.label_weights_ is None:
+            return class_proba
+        return to_real_world(class_proba, self.transition_.proba, self.label_weights_)
+
+    def _learned(self, fitted):
+        design = self.transition_
+        if self.label_weights_ is not None:
+            fitted = unweighted_transition(fitted, design.proba, self.label_weights_)
+        return Transition(fitted, design.classes, design.labels)
+
+    def _fitted(self):
+        check_is_fitted(self)
+        return self
+
+    # -------------------------------------------------------------------------------- plumbing
+
+    def _check_parameters(self):
+        """Return the estimator to use, or say which parameter is off."""
+        if not self.strength >= 0:
+            raise ValueError(f"strength must be 0 or more; it is {self.strength!r}.")
+        if self.calibrate not in (None, "temperature", "marginals"):
+            raise ValueError(
+                "calibrate must be None, 'temperature' or 'marginals'; it is "
+                f"{short_repr(self.calibrate)}."
+            )
+        if not isinstance(self.transition, Transition | None):
+            raise ValueError(
+                f"transition must be a Transition; it is {short_repr(self.transition)}. "
+                "Name its classes and labels: Transition(proba, classes, labels)."
+            )
+        estimator = self._default_estimator() if self.estimator is None else self.estimator
+        if not hasattr(estimator, "predict_proba"):
+            raise ValueError(
+                f"estimator {type(estimator).__name__} has no predict_proba, which the inference "
+                "needs. Wrap it: CalibratedClassifierCV(estimator)."
+            )
+        return estimator
+
+    def _default_estimator(self):
+        return RandomForestClassifier(200, min_samples_leaf=3, random_state=self.random_state)
+
+    def _weigh_labels(self, estimator, index):
+        """Return the weight of each label in training, or None for equal ones."""
+        if self.label_weights is None:
+            return None
+        if _weight_parameter(estimator) is None:
+            warnings.warn(
+                f"{type(estimator).__name__} takes no sample_weight: label_weights are left out.",
+                UserWarning,
+                stacklevel=3,
+            )
+            return None
+        if isinstance(self.label_weights, str):
+            if self.label_weights != "costs":
+                raise ValueError(
+                    "label_weights must be None, 'costs' or a weight for each label; it is "
+                    f"{self.label_weights!r}."
+                )
+            weights = self.transition_.label_weights(self.class_prior_)
+        else:
+            weights = numbers_by_name("label_weights", self.label_weights, self.transition_.labels)
+        weighted_transition(self.transition_.proba, weights)  # says if a class would be lost
+        return None if np.ptp(weights) == 0 else weights
+
+    def _route(self, estimator, sample_weight, weights, index, fit_params):
+        """Return what goes to the splitter and what to the fit of the estimator."""
+        if get_config()["enable_metadata_routing"]:
+            given = {} if sample_weight is None else {"sample_weight": sample_weight}
+            routed = process_routing(self, "fit", **given, **fit_params)
+        else:
+            fit = {name: value for name, value in fit_params.items() if name != "groups"}
+            split = {name: value for name, value in fit_params.items() if name == "groups"}
+            routed = Bunch(estimator=Bunch(fit=fit), splitter=Bunch(split=split))
+            if sample_weight is not None:
+                self._pass_weight(estimator, fit, sample_weight)
+        if weights is not None:
+            each = weights[index] if sample_weight is None else weights[index] * sample_weight
+            routed.estimator.fit = {**routed.estimator.fit, _weight_parameter(estimator): each}
+        return routed
+
+    @staticmethod
+    def _pass_weight(estimator, fit, sample_weight):
+        name = _weight_parameter(estimator)
+        if name is not None:
+            fit[name] = sample_weight
+        elif not isinstance(estimator, FrozenEstimator):
+            warnings.warn(
+                f"{type(estimator).__name__} takes no sample_weight: it counts in the inference "
+                "only.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _folds(self, estimator, X, y, index, split_params):
+        cv = self.cv
+        forest = "oob_score" in estimator.get_params(deep=False)
+        if cv is None:
+            cv = "oob" if forest and getattr(estimator, "bootstrap", False) else 5
+        if isinstance(cv, str):
+            if cv != "oob" or not forest:
+                raise ValueError(
+                    f"cv is {cv!r} for {type(estimator).__name__}; 'oob' is for forests with "
+                    "oob_score, others take a number of folds or a splitter."
+                )
+            return cv
+        if isinstance(cv, int | np.integer):
+            folds = LabelStratifiedKFold(int(cv), random_state=self.random_state)
+            return list(folds.split(X, y))
+        if hasattr(cv, "split"):
+            return list(cv.split(X, index, **split_params))
+        return list(cv)
+
+    def _say(self, words):
+        if self.verbose:
+            print(f"[DecoupledClassifier] {words}")
+
+    def get_metadata_routing(self):
+        """Return how metadata travels: to the fit of `estimator`, and to the splitter `cv`."""
+        estimator = self._default_estimator() if self.estimator is None else self.estimator
+        fit = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=self).add(estimator=estimator, method_mapping=fit)
+        if hasattr(self.cv, "get_metadata_routing"):
+            split = MethodMapping().add(caller="fit", callee="split")
+            router.add(splitter=self.cv, method_mapping=split)
+        return router
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        estimator = self._default_estimator() if self.estimator is None else self.estimator
+        tags.input_tags = get_tags(estimator).input_tags
+        return tags
+
+
+class GivenProba(BaseEstimator):
+    """Stands for a model that lives elsewhere: its X is the p(label | x) that it gave."""
+
+    def __init__(self, n_labels):
+        self.n_labels = n_labels
+
+    @property
+    def classes_(self):
+        """Positions of the labels."""
+        return np.arange(self.n_labels)
+
+    def predict_proba(self, label_proba):
+        """Return label_proba, checked."""
+        label_proba = np.asarray(label_proba, dtype=float)
+        if label_proba.ndim != 2 or label_proba.shape[1] != self.n_labels:
+            raise ValueError(
+                f"label_proba has shape {label_proba.shape}; {self.n_labels} labels need as many "
+                "columns, in the order of the transition's labels."
+            )
+        return check_row_stochastic("label_proba", label_proba, tol=1e-5)
+
+
+def neg_label_log_loss(estimator, X, y, sample_weight=None):
+    """Score a fitted DecoupledClassifier by the labels given: no truth is needed.
+
+    The mean log p(label | x) of the labels `y` (missing ones are a label too, where the transition
+    has it). Pass it as ``scoring``, with `LabelStratifiedKFold` as ``cv``.
+    """
+    index = estimator.transition_.label_index(y)
+    label_proba = estimator.predict_proba(X) @ estimator.transition_.proba
+    given = label_proba[np.arange(len(index)), index]
+    return float(np.average(np.log(np.maximum(given, 1e-12)), weights=sample_weight))
+
+
+def _column(y):
+    """Return y as a column; one that came as a table of one column is taken with a warning."""
+    if y is None:
+        raise ValueError("This classifier requires y to be passed, but the target y is None.")
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        message = "A column-vector y was passed when a 1d array was expected."
+        warnings.warn(message, DataConversionWarning, stacklevel=3)
+        return y[:, 0] if isinstance(y, np.ndarray) else y.iloc[:, 0]
+    return y
+
+
+def _as_array(names):
+    """Return names as an array: of their own type where they have one, else of objects."""
+    if len({type(name) for name in names}) == 1 and isinstance(names[0], str | int | float):
+        return np.array(names)
+    array = np.empty(len(names), dtype=object)
+    array[:] = names
+    return array
+
+
+def _weight_parameter(estimator):
+    """Return the name under which the fit of `estimator` takes sample weights, or None."""
+    if isinstance(estimator, Pipeline):
+        inner = _weight_parameter(estimator.steps[-1][1])
+        return None if inner is None else f"{estimator.steps[-1][0]}__{inner}"
+    return "sample_weight" if "sample_weight" in signature(estimator.fit).parameters else None
+
+
+def _quietly(function, *args):
+    """Call a function without the warning that some rows leave their class open."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IdentifiabilityWarning)
+        return function(*args)

@@ -1,0 +1,135 @@
+"""label_proba for the rows that a classifier is trained on, from models that did not see them."""
+
+import warnings
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_method_params
+
+from looselabels._names import listed, read_column
+
+
+class LabelStratifiedKFold(BaseCrossValidator):
+    """Folds stratified by label, for columns of labels as given: missing ones are a label too.
+
+    scikit-learn's own splitters refuse a column with None in it; pass this one as ``cv`` to
+    GridSearchCV, cross_val_score and the like.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        The number of folds; fewer, with a warning, where a label is too rare for so many.
+    shuffle : bool, default=True
+        Whether to shuffle before splitting.
+    random_state : int, RandomState or None, default=None
+        Seed of the shuffle.
+
+    Examples
+    --------
+    >>> y = ["cat", None, "dog", None, "cat", "dog"]
+    >>> [test for _, test in LabelStratifiedKFold(2, shuffle=False).split(y, y)]
+    [array([0, 1, 2]), array([3, 4, 5])]
+    """
+
+    def __init__(self, n_splits=5, *, shuffle=True, random_state=None):
+        self.n_splits = n_splits
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        """Return the number of folds; with `y`, as many as its rarest label allows."""
+        if y is None:
+            return self.n_splits
+        labels, index = read_column("y", y)
+        return self._enough(labels, np.bincount(index))
+
+    def split(self, X, y, groups=None):
+        """Yield the training and test rows of each fold."""
+        labels, index = read_column("y", y)
+        n_splits = self._enough(labels, np.bincount(index))
+        seed = self.random_state if self.shuffle else None
+        folds = StratifiedKFold(n_splits, shuffle=self.shuffle, random_state=seed)
+        with warnings.catch_warnings():  # ours has been given, and names the label
+            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+            yield from folds.split(np.zeros(len(index)), index)
+
+    def _enough(self, labels, counts):
+        rarest = int(counts[counts > 0].min())
+        n_splits = max(2, min(self.n_splits, rarest))
+        if n_splits < self.n_splits or rarest < 2:
+            rare = [label for label, count in zip(labels, counts, strict=True) if count == rarest]
+            warnings.warn(
+                f"Label {listed(rare)} has {rarest} samples: {n_splits} folds instead of "
+                f"{self.n_splits}. Give it more samples, or merge it with another label.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return n_splits
+
+
+def fit_and_predict(estimator, X, index, n_labels, folds, fit_params, n_jobs, report):
+    """Return `estimator` fitted to all rows, and label_proba of each row from a fit without it.
+
+    `folds` is a list of (training rows, test rows), or "oob" for the forest's own out-of-bag rows.
+    """
+    whole = clone(estimator)
+    if folds == "oob":
+        whole.set_params(oob_score=True)
+    with warnings.catch_warnings():  # rows that every tree has seen are dealt with below
+        warnings.filterwarnings("ignore", "Some inputs do not have OOB scores", UserWarning)
+        whole.fit(X, index, **fit_params)
+    report("fitted to all rows")
+    if folds == "oob":
+        return whole, _out_of_bag(whole, X, index, n_labels, fit_params)
+    parts = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_fit_one)(clone(estimator), X, index, n_labels, rows, fit_params) for rows in folds
+    )
+    label_proba = np.zeros((len(index), n_labels))
+    for done, ((_, test), part) in enumerate(zip(folds, parts, strict=True), start=1):
+        label_proba[test] = part
+        report(f"fold {done} of {len(folds)}")
+    missing = np.flatnonzero(label_proba.sum(axis=1) == 0)
+    if len(missing):
+        raise ValueError(
+            f"cv leaves {len(missing)} rows (first: row {missing[0]}) out of every test fold; each "
+            "row needs a prediction. Use a splitter whose test folds cover all rows."
+        )
+    return whole, label_proba
+
+
+def align(estimator, X, n_labels, columns=None):
+    """Return predict_proba with one column a label, whatever labels `estimator` was trained on.
+
+    `columns` says where each of its classes_ belongs; None: they are positions themselves.
+    """
+    proba = estimator.predict_proba(X)
+    columns = estimator.classes_ if columns is None else columns
+    if proba.shape[1] == n_labels and np.array_equal(columns, np.arange(n_labels)):
+        return proba
+    label_proba = np.zeros((len(proba), n_labels), dtype=proba.dtype)
+    label_proba[:, columns] = proba
+    return label_proba
+
+
+def _fit_one(estimator, X, index, n_labels, rows, fit_params):
+    train, test = rows
+    fit_params = _check_method_params(X, fit_params, indices=train)
+    estimator.fit(_safe_indexing(X, train), index[train], **fit_params)
+    return align(estimator, _safe_indexing(X, test), n_labels)
+
+
+def _out_of_bag(forest, X, index, n_labels, fit_params):
+    label_proba = np.zeros((len(index), n_labels))
+    label_proba[:, forest.classes_] = np.nan_to_num(forest.oob_decision_function_)
+    always = np.flatnonzero(label_proba.sum(axis=1) == 0)
+    if len(always):
+        # Every tree has seen these rows: predict them by a forest that has seen none of them.
+        others = np.setdiff1d(np.arange(len(index)), always)
+        if len(others) == 0:
+            raise ValueError("No row is ever out of bag: use more trees, or cv=5 instead of 'oob'.")
+        again = clone(forest).set_params(oob_score=False)
+        label_proba[always] = _fit_one(again, X, index, n_labels, (others, always), fit_params)
+    return label_proba
