@@ -233,7 +233,8 @@ def test_permuting_classes_labels_and_rows_permutes_the_answer(rng, solver):
 def test_the_size_of_a_block_does_not_matter(rng, monkeypatch, rows_a_block):
     label_proba, transition = simulate(rng)
     whole = infer(label_proba, transition, pseudocounts=5 * transition)
-    monkeypatch.setattr(inference, "ELEMENTS_A_BLOCK", 5 * rows_a_block)
+    monkeypatch.setattr(inference, "ELEMENTS_A_BLOCK", 0)
+    monkeypatch.setattr(inference, "FEWEST_ROWS", rows_a_block)
     parts = infer(label_proba, transition, pseudocounts=5 * transition)
     assert_allclose(parts.objective[-1], whole.objective[-1], rtol=1e-10)
     assert_allclose(parts.transition, whole.transition, atol=1e-8)
@@ -292,11 +293,13 @@ def test_conditioning_on_the_label_is_bayes():
     assert_allclose(found, expected / expected.sum())
 
 
-def test_an_impossible_label_leaves_class_proba_and_warns():
+def test_an_impossible_label_is_believed_with_a_warning():
     class_proba = np.array([[0.0, 1.0], [0.5, 0.5]])
+    assert_allclose(condition_on_label(class_proba, PU, [0, 0]), [[1, 0], [1, 0]])  # one class only
+    transition = np.array([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [0.0, 0.0, 1.0]])
     with pytest.warns(InconsistentLabelWarning, match=r"1 rows .*row 0, label 0"):
-        found = condition_on_label(class_proba, PU, [0, 0])
-    assert_allclose(found, [[0, 1], [1, 0]])
+        found = condition_on_label(np.array([[0.0, 0.0, 1.0]]), transition, [0])
+    assert_allclose(found, [[2 / 3, 1 / 3, 0]])
 
 
 def test_a_class_without_any_count_is_uniform_and_warns():
@@ -523,3 +526,22 @@ def test_a_bad_label_index_is_named(index, message):
 def test_classes_and_transition_must_fit():
     with pytest.raises(ValueError, match="class_proba has 2 columns; the transition has 3 classes"):
         condition_on_label(GOOD, np.full((3, 2), 0.5), [0, 1])
+
+
+@quiet
+@pytest.mark.parametrize("prior", [None, [0.1, 0.2, 0.3, 0.4]])
+@pytest.mark.parametrize("design", ["zeros", "identity", "noise"])
+def test_over_confident_label_proba_are_solved_too(rng, solver, design, prior):
+    # softmax of large numbers: entries from 1 down to 1e-40, many below rounding
+    logits = 15 * rng.standard_normal((2000, 4))
+    label_proba = np.exp(logits - logits.max(axis=1, keepdims=True))
+    label_proba /= label_proba.sum(axis=1, keepdims=True)
+    transition = {
+        "zeros": np.array([[1, 0, 2, 3], [0, 2, 4, 0], [0, 0, 2, 4], [0, 0, 6, 0]]) / 6,
+        "identity": np.eye(4),
+        "noise": 0.9 * np.eye(4) + 0.025,
+    }[design]
+    found = infer(label_proba, transition, class_prior=prior)
+    assert found.converged
+    assert found.gap.max() <= 1e-6
+    assert np.isfinite(objective(label_proba, found.class_proba, transition))

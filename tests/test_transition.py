@@ -278,7 +278,7 @@ def test_noise_can_be_given_with_the_labels():
     ("y", "options", "message"),
     [
         ([1, "a"], {}, "labels must be of one type; y holds int and str, as in"),
-        ([0.5, 1.0], {}, "y holds 0.5, as if it were a continuous target"),
+        ([0.5, 1.0], {}, "Unknown label type: y holds 0.5, as a continuous target does"),
         (np.array(["2020-01-01"], dtype="M8[D]"), {}, "y holds times"),
         (pandas.to_datetime(pandas.Series(["2020-01-01"])), {}, "y holds times"),
         ([date(2020, 1, 1)], {}, r"\(date\) is no name"),

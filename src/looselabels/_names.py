@@ -44,6 +44,8 @@ def plain_name(name: Hashable) -> Hashable:
         return None
     if isinstance(name, str | int) or (isinstance(name, float) and np.isfinite(name)):
         return name
+    if isinstance(name, complex):
+        raise ValueError(f"Complex data not supported: {name} is no name for a class or label.")
     raise ValueError(
         f"{short_repr(name)} ({type(name).__name__}) is no name for a class or label; "
         "use text, whole numbers or bool."

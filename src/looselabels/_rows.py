@@ -17,9 +17,11 @@ from array_api_compat import array_namespace, device
 
 MAX_STEPS = 100  # Newton steps a row may take; five are typical
 ELEMENTS_AT_ONCE = 2**19  # bounds the temporary arrays of one linear solve (4 MiB)
-RIDGE = 1e-13  # relative; keeps flat directions of the objective from blowing up a step
+RIDGE = 1e-13  # relative; what dependent rows of T leave of a pivot is rounding
+FLAT = 1e-10  # nats; curvature below this is none, and steps in such directions stay finite
 SINGULAR = 1e-10  # relative; classes nearer to dependence than this count as dependent
 ARMIJO = 1e-4
+SHRINK = 0.01  # to what share of itself a class may fall in a step that keeps it
 NOISE = 1e-15  # nats; a change of the objective below this may be rounding
 SMALL_CHANGE = 1e-3  # below it r − log(1 + r) is summed as a series: the difference is rounding
 
@@ -129,7 +131,7 @@ def closest_optimum(at: Ascent, transition, anchor, tol):
     multiplier = xp.zeros_like(wanted)
 
     def primal(multiplier):
-        return xp.where(tied, xp.clip(anchor + multiplier @ constraints, 0, None), 0.0)
+        return xp.where(tied, xp.clip(anchor + multiplier @ constraints, 0.0, None), 0.0)
 
     def merit(multiplier):
         return xp.sum(primal(multiplier) ** 2, axis=1) / 2 - xp.sum(wanted * multiplier, axis=1)
@@ -169,23 +171,25 @@ def _step(at: Ascent, transition, tol):
     """Return the class_proba that one Newton step leads to in every row; never downhill."""
     xp = array_namespace(at.label_proba)
     direction = _direction(at, transition, tol)
-    # Most steps end with several classes at zero: try the projection of the whole step first ...
+    # Most steps end with several classes at zero: try the projection of the whole step first.
     target = on_simplex(at.class_proba + direction)
     good = _rise(at, target, transition) > 0
-    # ... where that fails, go to the first class that vanishes, then halve.
     share, vanishing = _to_boundary(xp, at.class_proba, direction)
     for attempt in range(60):
         if bool(xp.all(good)):
             break
-        trial = at.class_proba + share[:, None] * direction
-        if attempt == 0:
+        if attempt == 0:  # a class that alone explains a rare label must not vanish, only shrink
+            trial = xp.maximum(at.class_proba + direction, SHRINK * at.class_proba)
+        else:  # go to the first class that vanishes, then ever less
+            trial = at.class_proba + share[:, None] * direction
+            share = share / 2
+        if attempt == 1:
             trial = xp.where(vanishing, 0.0, trial)
         trial = on_simplex(trial)
         rise = _rise(at, trial, transition)
-        better = ~good & ((rise > 0) | ((attempt == 0) & (rise >= -NOISE)))
+        better = ~good & ((rise > 0) | ((attempt == 1) & (rise >= -NOISE)))
         target = _where(xp, better, trial, target)
         good = good | better
-        share = share / 2
     return _where(xp, good, target, at.class_proba)
 
 
@@ -200,9 +204,10 @@ def _rise(at: Ascent, target, transition):
     mixed = target @ transition
     seen = at.label_proba > 0
     lost = seen & (mixed <= 0)
+    growth = xp.where(seen & ~lost, mixed / xp.where(seen, at.explained, 1.0), 1.0)
     r = xp.where(seen & ~lost, (mixed - at.explained) / xp.where(seen, at.explained, 1.0), 0.0)
     series = r * r * (0.5 - r * (1 / 3 - r / 4))
-    shortfall = xp.where(xp.abs(r) < SMALL_CHANGE, series, r - xp.log1p(r))
+    shortfall = xp.where(xp.abs(r) < SMALL_CHANGE, series, r - xp.log(growth))
     rise = gain - xp.sum(at.label_proba * shortfall, axis=1) - ARMIJO * xp.abs(gain)
     return xp.where(xp.any(lost, axis=1), -xp.inf, rise)
 
@@ -230,7 +235,7 @@ def _direction(at: Ascent, transition, tol):
 
 
 def _equality_newton(xp, free, transition, weight, slope):
-    toward, shift = _solve_on(free, transition, weight, slope, xp.ones_like(slope))
+    toward, shift = _solve_on(free, transition, weight, slope, xp.ones_like(slope), flat=FLAT)
     total = xp.sum(shift, axis=1, keepdims=True)
     return toward - shift * (xp.sum(toward, axis=1, keepdims=True) / total)
 
@@ -249,7 +254,7 @@ def _dual_step(at: Descent, move, inverse) -> Descent:
     good = xp.isnan(value)
     share, price, slack = 1.0, at.price, at.slack
     for _ in range(40):
-        trial = xp.clip(at.price - share * move, 0, None)
+        trial = xp.clip(at.price - share * move, 0.0, None)
         trial_slack = 1 - trial @ inverse.T
         inside = xp.min(trial_slack, axis=1) > 0
         log_slack = xp.log(xp.where(inside[:, None], trial_slack, 1.0))
@@ -263,7 +268,7 @@ def _dual_step(at: Descent, move, inverse) -> Descent:
     return _descent(at.label_proba, price, slack, inverse)
 
 
-def _solve_on(members, factor, weight, *rights):
+def _solve_on(members, factor, weight, *rights, flat=0.0):
     """Solve (F diag(w) Fᵀ) x = right in each row, F being that row's members of `factor`.
 
     x is zero off the members.
@@ -281,13 +286,13 @@ def _solve_on(members, factor, weight, *rights):
         rows = by_count[begin:end]
         width = max(1, int(count[int(by_count[end - 1])]))
         pick = (xp.take(a, rows, axis=0) for a in (members, weight, *rights))
-        parts.append(_solve_padded(xp, width, factor, *pick))
+        parts.append(_solve_padded(xp, width, flat, factor, *pick))
         begin = end
     back = xp.argsort(by_count)
     return tuple(xp.take(xp.concat(part), back, axis=0) for part in zip(*parts, strict=True))
 
 
-def _solve_padded(xp, width, factor, members, weight, *rights):
+def _solve_padded(xp, width, flat, factor, members, weight, *rights):
     order = xp.argsort(xp.astype(~members, xp.int8), axis=1)  # members first
     chosen = order[:, :width]
     live = xp.take_along_axis(members, chosen, axis=1)
@@ -295,12 +300,19 @@ def _solve_padded(xp, width, factor, members, weight, *rights):
         xp.take(factor, xp.reshape(chosen, (-1,)), axis=0), (*chosen.shape, factor.shape[1])
     )
     half = part * xp.sqrt(weight)[:, None, :]
-    gram = xp.where(live[:, :, None] & live[:, None, :], half @ xp.matrix_transpose(half), 0.0)
-    lift = RIDGE * xp.clip(xp.max(xp.max(gram, axis=2), axis=1), 1.0, None)
-    lift = xp.where(live, lift[:, None], 1.0)
-    gram = gram + lift[:, :, None] * xp.eye(width, dtype=gram.dtype, device=device(gram))
-    right = xp.stack([xp.take_along_axis(r, chosen, axis=1) for r in rights], axis=2)
-    found = xp.linalg.solve(gram, xp.where(live[:, :, None], right, 0.0))
+    # Labels may be rarer than others by many orders: give all members the same scale.
+    size = xp.sqrt(xp.sum(half * half, axis=2))
+    scale = xp.where(
+        live & (size > 0), 1 / xp.where(size > 0, size, 1.0), xp.astype(live, size.dtype)
+    )
+    half = half * scale[:, :, None]
+    eye = xp.eye(width, dtype=half.dtype, device=device(half))
+    gram = (
+        half @ xp.matrix_transpose(half)
+        + (RIDGE + xp.astype(scale == 0, size.dtype) + flat * scale**2)[:, :, None] * eye
+    )
+    right = xp.stack([xp.take_along_axis(r, chosen, axis=1) * scale for r in rights], axis=2)
+    found = xp.linalg.solve(gram, right) * scale[:, :, None]
     padding = xp.zeros(
         (members.shape[0], members.shape[1] - width), dtype=gram.dtype, device=device(gram)
     )
@@ -322,7 +334,7 @@ def _to_boundary(xp, class_proba, direction):
 def on_simplex(rows):
     """Return rows without their negative entries, summing to 1; uniform where nothing is left."""
     xp = array_namespace(rows)
-    rows = xp.clip(rows, 0, None)
+    rows = xp.where(rows > 0, rows, 0.0)
     total = xp.sum(rows, axis=1, keepdims=True)
     rows = xp.where(total > 0, rows, 1.0)
     return rows / xp.where(total > 0, total, float(rows.shape[1]))

@@ -11,15 +11,19 @@ from numba import njit
 from looselabels import _rows
 from looselabels._rows import (
     ARMIJO,
+    FLAT,
     MAX_STEPS,
     NOISE,
     RIDGE,
+    SHRINK,
     SINGULAR,
     SMALL_CHANGE,
     Ascent,
     on_simplex,
 )
 
+MOST_DIRECT = 48  # absent classes; beyond it a few products are cheaper than a factorization
+MOST_CG = 25  # such products at most
 SMALL_TRANSITION = 1024  # entries; beyond it a matrix product evaluates faster than a loop
 
 # Sums may be reordered, which lets them run in vector registers; NaN and inf keep their meaning.
@@ -174,7 +178,7 @@ def _equality_newton(transition, weight, slope, free, direction, part, gram):
     right = np.empty((2, size))
     right[0] = slope[index]
     right[1] = 1.0
-    _factor(gram, size)
+    _factor(gram, size, FLAT)
     _back_solve(gram, right[0])
     _back_solve(gram, right[1])
     shift = right[0].sum() / right[1].sum()
@@ -187,7 +191,8 @@ def _equality_newton(transition, weight, slope, free, direction, part, gram):
 def _line_search(labels, point, direction, transition, explained, slope, target):
     """Move `point` (and `explained`) uphill, or tell that no step helps.
 
-    The projection of the whole step is tried first; then no further than the first class to vanish.
+    As `_rows._step` does: the whole step with classes that vanish, then with classes that shrink,
+    then no further than the first class to vanish, then ever less.
     """
     length, first, first_at = 1.0, 1.0, -1
     for k in range(len(point)):
@@ -195,9 +200,10 @@ def _line_search(labels, point, direction, transition, explained, slope, target)
             first, first_at = -point[k] / direction[k], k
     mixed = np.empty_like(explained)
     for attempt in range(60):
-        at_boundary = attempt == 1 and first_at >= 0
+        at_boundary = attempt == 2 and first_at >= 0
+        floor = SHRINK if attempt == 1 else 0.0
         for k in range(len(point)):
-            target[k] = max(point[k] + length * direction[k], 0.0)
+            target[k] = max(point[k] + length * direction[k], floor * point[k])
         if at_boundary:
             target[first_at] = 0.0
         target /= target.sum()
@@ -208,7 +214,8 @@ def _line_search(labels, point, direction, transition, explained, slope, target)
             point[:] = target
             explained[:] = mixed
             return True
-        length = first if attempt == 0 else length / 2
+        if attempt > 0:
+            length = first if attempt == 1 else length / 2
     return False
 
 
@@ -224,7 +231,7 @@ def _curvature_loss(labels, before, after):
             if abs(r) < SMALL_CHANGE:
                 loss += labels[s] * r * r * (0.5 - r * (1 / 3 - r / 4))
             else:
-                loss += labels[s] * (r - np.log1p(r))
+                loss += labels[s] * (r - np.log(after[s] / before[s]))
     return loss
 
 
@@ -276,41 +283,87 @@ def _settle_prices(label_proba, price, slack, members, inverse_t, tol):
 def _settle(labels, price, slack, index, inverse_t, tol):
     n_labels = len(labels)
     rows = inverse_t[index]
-    scaled = np.empty((len(index), n_labels))
-    absent, trial = np.empty(len(index)), np.empty(len(index))
+    scaled = np.empty((min(len(index), MOST_DIRECT), n_labels))
+    absent, trial, move = np.empty(len(index)), np.empty(len(index)), np.empty(len(index))
+    active = np.empty(len(index), np.bool_)
     trial_slack = np.empty(n_labels)
     value = (labels * np.log(slack)).sum()
     enough = tol
     for step in range(MAX_STEPS):
-        root = np.sqrt(labels) / slack
         explained = labels / slack
-        worst = 0.0
+        worst, used = 0.0, 0
         for a in range(len(index)):
             absent[a] = (rows[a] * explained).sum()
             worst = max(worst, abs(min(absent[a], price[index[a]])))
+            active[a] = price[index[a]] > 0 or absent[a] < 0
+            used += active[a]
         if step == 0:
-            enough = max(tol, worst / 20)  # classes may still join: no more digits than needed
+            enough = max(tol, worst / 500)  # classes may still join: no more digits than needed
         if worst <= enough:
             return
-        used = 0
-        for a in range(len(index)):
-            if price[index[a]] > 0 or absent[a] < 0:
-                for s in range(n_labels):
-                    scaled[used, s] = rows[a, s] * root[s]
-                trial[used] = absent[a]
-                used += 1
-        gram = np.dot(scaled[:used], scaled[:used].T)
-        _factor(gram, used)
-        _back_solve(gram, trial[:used])
-        move = np.zeros(len(index))
-        used = 0
-        for a in range(len(index)):
-            if price[index[a]] > 0 or absent[a] < 0:
-                move[a] = trial[used]
-                used += 1
+        if used <= MOST_DIRECT:
+            _direct(rows, np.sqrt(labels) / slack, active, absent, move, scaled, trial)
+        else:
+            _conjugate_gradients(rows, explained / slack, active, absent, move)
         value = _dual_search(labels, price, slack, index, rows, move, trial_slack, value)
         if value == -np.inf:
             return
+
+
+@compiled
+def _direct(rows, root, active, right, move, scaled, trial):
+    """Solve (R diag(root²) Rᵀ) move = right on the active rows R by a factorization."""
+    used = 0
+    for a in range(len(active)):
+        if active[a]:
+            for s in range(len(root)):
+                scaled[used, s] = rows[a, s] * root[s]
+            trial[used] = right[a]
+            used += 1
+    gram = np.dot(scaled[:used], scaled[:used].T)
+    _factor(gram, used, 0.0)
+    _back_solve(gram, trial[:used])
+    used = 0
+    for a in range(len(active)):
+        move[a] = trial[used] if active[a] else 0.0
+        used += active[a]
+
+
+@compiled
+def _conjugate_gradients(rows, weight, active, right, move):
+    """Solve (R diag(weight) Rᵀ) move = right on the active rows R, to three digits.
+
+    T⁻¹ is near a diagonal where labels mostly tell their class: a few products of a vector then do
+    what a matrix of all pairs of absent classes would. A direction cut short is still a descent.
+    """
+    size = len(active)
+    scale, rest, toward = np.empty(size), np.zeros(size), np.zeros(size)
+    move[:] = 0.0
+    left = 0.0
+    for a in range(size):
+        if active[a]:
+            total = 0.0
+            for s in range(len(weight)):
+                total += rows[a, s] * rows[a, s] * weight[s]
+            scale[a] = 1 / total
+            rest[a] = right[a]
+            toward[a] = rest[a] * scale[a]
+            left += rest[a] * toward[a]
+    goal = 1e-6 * left
+    for _ in range(MOST_CG):
+        image = np.dot(rows, np.dot(toward, rows) * weight)
+        length = left / (toward * image).sum()
+        before, left = left, 0.0
+        for a in range(size):
+            if active[a]:
+                move[a] += length * toward[a]
+                rest[a] -= length * image[a]
+                left += rest[a] * rest[a] * scale[a]
+        if left <= goal:
+            return
+        for a in range(size):
+            if active[a]:
+                toward[a] = rest[a] * scale[a] + left / before * toward[a]
 
 
 @compiled
@@ -335,13 +388,10 @@ def _dual_search(labels, price, slack, index, rows, move, trial_slack, value):
 
 
 @compiled
-def _factor(gram, size):
+def _factor(gram, size, flat):
     """Cholesky in the lower triangle of `gram`, with the ridge of `_rows`."""
-    largest = 1.0
     for a in range(size):
-        largest = max(largest, gram[a, a])
-    lift = RIDGE * largest
-    for a in range(size):
+        lift = RIDGE * (gram[a, a] if gram[a, a] > 0 else 1.0) + flat
         for b in range(a + 1):
             total = gram[a, b]
             for c in range(b):

@@ -41,9 +41,10 @@ from looselabels._validation import (
 )
 
 ELEMENTS_A_BLOCK = 2**16  # rows × columns: a block and its temporaries stay in the caches
-FEWEST_ROWS = 2048  # a smaller block is not worth a thread of its own
-ROUNDING = 1e-14  # a share of a class below this, out of a matrix product, is zero
-SMALLEST = 1e-100  # floor of a transition's positive entries, so that their squares stay positive
+FEWEST_ROWS = 256  # of a block, so that its matrix products are worth their name
+ROWS_A_THREAD = 2048  # fewer are not worth a thread of their own
+NEGLIGIBLE = 1e-14  # a label_proba below this is the rounding of its row's sum, and takes no part
+SMALLEST = 1e-100  # positive entries of T are kept above this, so that their squares stay positive
 
 
 class Decoupling(NamedTuple):
@@ -230,9 +231,10 @@ def condition_on_label(class_proba, transition, label_index):
 
         W_iy ∝ T_ys Y_iy,    s the label of row i.
 
-    A row whose label is impossible for every class it may have keeps p(class | x), with an
-    `InconsistentLabelWarning`. class_proba and transition must speak of the same world: both
-    weighted by label, or neither.
+    A row whose label is impossible for every class it may have gets W_iy ∝ T_ys (with an
+    `InconsistentLabelWarning` where that is more than one class): a zero in T is a promise, one in
+    class_proba an estimate.
+    class_proba and transition must speak of the same world: both weighted by label, or neither.
 
     Examples
     --------
@@ -251,19 +253,22 @@ def condition_on_label(class_proba, transition, label_index):
             f"{transition.shape[0]} classes."
         )
     index = check_label_index(label_index, transition.shape[1], class_proba)
-    joint = class_proba * xp.take(xp.matrix_transpose(transition), index, axis=0)
-    total = xp.sum(joint, axis=1, keepdims=True)
-    possible = total > 0
-    if not bool(xp.all(possible)):
-        rows = xp.nonzero(~possible[:, 0])[0]
+    likelihood = xp.take(xp.matrix_transpose(transition), index, axis=0)
+    joint = class_proba * likelihood
+    possible = xp.sum(joint, axis=1, keepdims=True) > 0
+    joint = xp.where(possible, joint, likelihood)
+    # Where the label means one class only, there is nothing to be told: W is that class.
+    several = xp.sum(xp.astype(joint > 0, xp.int64), axis=1) > 1
+    rows = xp.nonzero(~possible[:, 0] & several)[0]
+    if rows.shape[0]:
         warnings.warn(
             f"{rows.shape[0]} rows have a label that none of their classes can have (first: row "
-            f"{int(rows[0])}, label {int(index[rows[0]])}); they keep p(class | x). A little noise "
-            "in the transition makes such labels possible.",
+            f"{int(rows[0])}, label {int(index[rows[0]])}); the label is believed, not x. A little "
+            "noise in the transition makes such labels possible.",
             InconsistentLabelWarning,
             stacklevel=2,
         )
-    return xp.where(possible, joint / xp.where(possible, total, 1.0), class_proba)
+    return _rows.on_simplex(joint)
 
 
 def objective(
@@ -375,9 +380,9 @@ class Rows:
         self.class_proba = xp.empty((n_rows, n_classes), **kind)
         self.gap = xp.empty(n_rows, **kind)
         self.solved = False
-        size = max(1, ELEMENTS_A_BLOCK // max(n_classes, n_labels))
+        size = max(FEWEST_ROWS, ELEMENTS_A_BLOCK // max(n_classes, n_labels))
         if _row_solver(label_proba) is not _rows:  # a few blocks for each thread
-            size = min(size, max(FEWEST_ROWS, n_rows // (4 * _n_threads())))
+            size = min(size, max(ROWS_A_THREAD, n_rows // (4 * _n_threads())))
         self.blocks = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
 
     def solve(self, problem: RowProblem) -> PassFound:
@@ -423,19 +428,20 @@ def solve_block(label_proba, start, sample_weight, problem: RowProblem) -> Block
             if isinstance(value, np.ndarray)
         }
     )
-    labels = _possible_part(labels, problem.transition)
+    seen, labels = labels, _possible_part(labels, problem.transition)
     if start is not None:
         start = xp.astype(start, xp.float64)
     at = _solve_rows(labels, start, problem)
     at, n_ambiguous = _settle_ties(at, problem)
+    class_proba = _explain_all(seen, at.class_proba, problem.transition)
     value = _minus_divergence(labels, at.explained)
     if problem.log_prior is not None:
         value = value + xp.sum(at.class_proba * problem.log_prior, axis=1)
     ratio = _weighted(_rows.ratio(labels, at.explained), sample_weight)
     mass = problem.transition * (xp.matrix_transpose(at.class_proba) @ ratio)
     return BlockFound(
-        xp.astype(at.class_proba, label_proba.dtype),
-        xp.astype(xp.clip(at.gap, 0, None), label_proba.dtype),
+        xp.astype(class_proba, label_proba.dtype),
+        xp.astype(xp.clip(at.gap, 0.0, None), label_proba.dtype),
         as_numpy("label_mass", mass),
         float(xp.sum(_weighted(value, sample_weight))),
         n_ambiguous,
@@ -444,22 +450,44 @@ def solve_block(label_proba, start, sample_weight, problem: RowProblem) -> Block
 
 def _solve_rows(labels, start, problem: RowProblem) -> _rows.Ascent:
     """Bring every row to its optimum, each by the cheapest way that its certificate accepts."""
-    xp = array_namespace(labels)
     solver, tol = _row_solver(labels), problem.tol / 10
     transition, log_prior = problem.transition, problem.log_prior
-    n_classes, n_labels = transition.shape
     cold = start is None
-    if cold:  # exact wherever it lies inside the simplex
-        start = labels @ problem.inverse
-        start = _rows.on_simplex(xp.where(start < ROUNDING, 0.0, start))
-        start = _explain_all(labels, start, transition)
+    if cold:
+        start = _explain_all(labels, _first_guess(labels, problem, tol / 100), transition)
     at = solver.evaluate(labels, start, transition, log_prior)
-    if cold and log_prior is None and problem.rank == n_classes == n_labels:
-        dual = (at.gap > tol) & xp.all(labels > 0, axis=1)
-        at = _redo(at, dual, problem, lambda s, _: solver.solve_dual(s, problem.inverse, tol / 100))
+    if cold:
+        at = _redo(at, at.gap > 1, problem, lambda s, y: _less_extreme(s, y, transition))
     return _redo(
         at, at.gap > tol, problem, lambda s, y: solver.ascend(s, y, transition, log_prior, tol)
     )
+
+
+def _first_guess(labels, problem: RowProblem, tol):
+    """Return ŜT⁺, exact where it is inside the simplex; elsewhere what the dual finds."""
+    xp = array_namespace(labels)
+    guess = labels @ problem.inverse
+    n_classes, n_labels = problem.transition.shape
+    if problem.log_prior is None and problem.rank == n_classes == n_labels:
+        outside = xp.any(guess < 0, axis=1) & xp.all(labels > 0, axis=1)
+        if bool(xp.any(outside)):
+            part = xp.take(labels, xp.nonzero(outside)[0], axis=0)
+            answer = _row_solver(labels).solve_dual(part, problem.inverse, tol)
+            guess = _rows.put_rows(outside, guess, answer)
+    return _rows.on_simplex(guess)
+
+
+def _less_extreme(labels, class_proba, transition):
+    """Mix in all classes alike where that explains the labels better.
+
+    Newton's method no more than doubles, in a step, a class that starts far too small.
+    """
+    xp = array_namespace(labels)
+    mixed = (class_proba + 1 / class_proba.shape[1]) / 2
+    gain = _minus_divergence(labels, mixed @ transition) - _minus_divergence(
+        labels, class_proba @ transition
+    )
+    return xp.where(gain[:, None] > 0, mixed, class_proba)
 
 
 def _settle_ties(at: _rows.Ascent, problem: RowProblem) -> tuple[_rows.Ascent, int]:
@@ -522,10 +550,12 @@ def _row_problem(transition, class_prior, tol) -> RowProblem:
     n_classes = len(transition)
     anchor = np.full(n_classes, 1 / n_classes) if class_prior is None else class_prior
     uniform = np.ptp(anchor) == 0  # then the term is a constant
+    left, values, right = np.linalg.svd(transition, full_matrices=False)
+    rank = int(np.sum(values > values[0] * max(transition.shape) * np.finfo(float).eps))
     return RowProblem(
         transition,
-        np.linalg.pinv(transition),
-        int(np.linalg.matrix_rank(transition)),
+        (right[:rank].T / values[:rank]) @ left[:, :rank].T,
+        rank,
         None if uniform else np.log(anchor),
         anchor,
         tol,
@@ -533,18 +563,22 @@ def _row_problem(transition, class_prior, tol) -> RowProblem:
 
 
 def _possible_part(labels, transition):
-    """Leave out labels that no class can have (they are warned of); let each row sum to 1."""
+    """Leave out labels that no class can have (they are warned of) and those that are rounding."""
     xp = array_namespace(labels)
-    labels = xp.where(xp.any(transition > 0, axis=0), labels, 0.0)
+    labels = xp.where(xp.any(transition > 0, axis=0) & (labels > NEGLIGIBLE), labels, 0.0)
     total = xp.sum(labels, axis=1, keepdims=True)
     return labels / xp.where(total > 0, total, 1.0)
 
 
 def _explain_all(labels, class_proba, transition):
-    """Mix in every class where a label seen would otherwise be impossible."""
+    """Where a label seen would be impossible, add classes that can have it, as rare as it is."""
     xp = array_namespace(labels)
-    missing = xp.any((labels > 0) & (class_proba @ transition <= 0), axis=1)
-    return xp.where(missing[:, None], (class_proba + 1 / class_proba.shape[1]) / 2, class_proba)
+    if bool(xp.all(transition > 0)):
+        return class_proba
+    missing = xp.where(class_proba @ transition <= 0, labels, 0.0)
+    total = xp.sum(transition, axis=0)
+    sources = xp.matrix_transpose(transition / xp.where(total > 0, total, 1.0))
+    return _rows.on_simplex(class_proba + missing @ sources)
 
 
 # ---------------------------------------------------------------------------------- input and words

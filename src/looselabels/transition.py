@@ -526,7 +526,8 @@ class Transition:
     # ------------------------------------------------------------------------ Python's protocols
 
     def __array__(self, dtype=None, copy=None):
-        return np.array(self.proba, dtype=dtype, copy=copy)
+        array = np.asarray(self.proba, dtype=dtype)
+        return array.copy() if copy and array is self.proba else array
 
     def __eq__(self, other):
         return isinstance(other, Transition) and self._content == other._content
@@ -622,8 +623,8 @@ def _sorted_labels(labels):
     for name in labels:
         if isinstance(name, float) and not name.is_integer():
             raise ValueError(
-                f"y holds {name}, as if it were a continuous target; turn it into text if it is a "
-                "label."
+                f"Unknown label type: y holds {name}, as a continuous target does; turn it into "
+                "text if it is a label."
             )
     try:
         return [int(name) if isinstance(name, float) else name for name in sorted(labels)]
