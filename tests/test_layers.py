@@ -18,6 +18,10 @@ LAYERS = [
     "inference",
     "plotting",
     "transition",
+    "calibration",
+    "out_of_sample",
+    "classifier",
+    "persistence",
     "datasets",
     "cli",
 ]

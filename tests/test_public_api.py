@@ -52,7 +52,7 @@ def test_documented_defaults_are_the_real_ones(name, thing):
     parameters = inspect.signature(thing).parameters
     documented = re.findall(r"^(\w+) : .*default=(\S+)", inspect.getdoc(thing) or "", re.MULTILINE)
     for parameter, default in documented:
-        default = ast.literal_eval(default.rstrip(",."))
+        default = float("inf") if default == "inf" else ast.literal_eval(default.rstrip(",."))
         assert parameters[parameter].default == default, (name, parameter)
 
 

@@ -4,8 +4,13 @@ from looselabels._validation import (
 from looselabels._validation import (
     InconsistentLabelWarning as InconsistentLabelWarning,
 )
+from looselabels.classifier import DecoupledClassifier as DecoupledClassifier
+from looselabels.classifier import neg_label_log_loss as neg_label_log_loss
 from looselabels.inference import Decoupling as Decoupling
 from looselabels.inference import infer as infer
+from looselabels.out_of_sample import LabelStratifiedKFold as LabelStratifiedKFold
+from looselabels.persistence import load as load
+from looselabels.persistence import save as save
 from looselabels.transition import Transition as Transition
 
 __version__: str

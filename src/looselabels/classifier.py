@@ -13,7 +13,12 @@ from sklearn.metrics import accuracy_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, _safe_indexing, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _num_samples,
+    check_is_fitted,
+    validate_data,
+)
 
 from looselabels._names import numbers_by_name, read_column
 from looselabels._validation import IdentifiabilityWarning, check_row_stochastic, short_repr
@@ -140,9 +145,9 @@ class DecoupledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         y = _column(y)
         X, y = indexable(X, y)
         validate_data(self, X, skip_check_array=True)
-        index = self._assume(y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        index = self._assume(y, sample_weight)
         weights = self._weigh_labels(estimator, index)
         params = self._route(estimator, sample_weight, weights, index, fit_params)
         n_labels = len(self.labels_)
@@ -162,29 +167,31 @@ class DecoupledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         the predict methods take label_proba of new rows where they would take X.
         """
         self._check_parameters()
-        index = self._assume(_column(y))
+        y = _column(y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, y, ensure_non_negative=True)
+        index = self._assume(y, sample_weight)
         self.estimator_ = GivenProba(len(self.labels_))
         label_proba = self.estimator_.predict_proba(label_proba)
         if len(label_proba) != len(index):
             raise ValueError(f"label_proba has {len(label_proba)} rows; y has {len(index)}.")
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, label_proba)
         validate_data(self, label_proba, skip_check_array=True)
         return self._decouple(label_proba, index, sample_weight, None)
 
-    def _assume(self, y):
+    def _assume(self, y, sample_weight):
         """Set what is assumed of the labels, and return the position of each sample's label."""
+        if _num_samples(y) < 2:
+            raise ValueError(f"fit needs at least two samples; y has n_samples={_num_samples(y)}.")
         design = self.transition
         if design is None:
             design = Transition.from_labels(y, class_prior=self.class_prior)
         index = design.label_index(y)
-        if len(index) < 2:
-            raise ValueError(f"fit needs at least two samples; y has n_samples={len(index)}.")
         self.transition_ = design
         self.classes_, self.labels_ = _as_array(design.classes), _as_array(design.labels)
         if self.class_prior is None:
-            shares = np.bincount(index, minlength=len(design.labels)) / len(index)
-            self.class_prior_ = _quietly(infer, shares[None, :], design).class_proba[0]
+            mass = np.bincount(index, sample_weight, minlength=len(design.labels))
+            shares = check_row_stochastic("shares", mass[None, :] / max(mass.sum(), 1e-300))
+            self.class_prior_ = _quietly(infer, shares, design).class_proba[0]
         else:
             self.class_prior_ = numbers_by_name("class_prior", self.class_prior, design.classes)
         self._say(f"assumed {design!r}")
@@ -230,7 +237,8 @@ class DecoupledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         """Return the most probable class of each row."""
-        return self.classes_[self._fitted().predict_proba(X).argmax(axis=1)]
+        best = self._fitted().predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def predict_proba_given_label(self, X, y):
         """Return p(class | x, label), for rows whose labels `y` are given."""
@@ -363,6 +371,11 @@ class DecoupledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _folds(self, estimator, X, y, index, split_params):
         cv = self.cv
         forest = "oob_score" in estimator.get_params(deep=False)
+        if split_params and not hasattr(cv, "split"):
+            raise ValueError(
+                f"groups need a splitter that keeps them together; cv is {short_repr(cv)}. Pass "
+                "cv=StratifiedGroupKFold(5)."
+            )
         if cv is None:
             cv = "oob" if forest and getattr(estimator, "bootstrap", False) else 5
         if isinstance(cv, str):

@@ -124,6 +124,7 @@ def _fit_one(estimator, X, index, n_labels, rows, fit_params):
 def _out_of_bag(forest, X, index, n_labels, fit_params):
     label_proba = np.zeros((len(index), n_labels))
     label_proba[:, forest.classes_] = np.nan_to_num(forest.oob_decision_function_)
+    del forest.oob_decision_function_  # a model does not carry its training rows around
     always = np.flatnonzero(label_proba.sum(axis=1) == 0)
     if len(always):
         # Every tree has seen these rows: predict them by a forest that has seen none of them.

@@ -1,0 +1,123 @@
+"""Calibration of label_proba, and the change of world that label weights bring."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize_scalar
+
+from looselabels.calibration import (
+    Calibration,
+    fit_marginals,
+    fit_temperature,
+    to_real_world,
+    unweighted_transition,
+    weighted_transition,
+)
+from looselabels.inference import condition_on_label, infer
+from strategies import positive_rows
+
+WEIGHTS = np.array([5.0, 0.2, 1.0])
+
+
+@given(class_proba=positive_rows(5, 3), transition=positive_rows(3, 3))
+def test_labels_of_the_weighted_world_are_the_weighted_labels(class_proba, transition):
+    # p_w(s|x) ∝ w_s p(s|x), by the route over the classes and by the direct one
+    weighted = class_proba * (transition @ WEIGHTS)
+    weighted /= weighted.sum(axis=1, keepdims=True)
+    direct = class_proba @ transition * WEIGHTS
+    direct /= direct.sum(axis=1, keepdims=True)
+    assert_allclose(weighted @ weighted_transition(transition, WEIGHTS), direct)
+    assert_allclose(to_real_world(weighted, transition, WEIGHTS), class_proba)
+
+
+@given(class_proba=positive_rows(5, 3), transition=positive_rows(3, 3))
+def test_conditioning_on_the_label_is_the_same_in_both_worlds(class_proba, transition):
+    index = np.array([0, 1, 2, 0, 1])
+    weighted = class_proba * (transition @ WEIGHTS)
+    weighted /= weighted.sum(axis=1, keepdims=True)
+    inner = weighted_transition(transition, WEIGHTS)
+    assert_allclose(
+        condition_on_label(weighted, inner, index),
+        condition_on_label(class_proba, transition, index),
+    )
+    mixed = condition_on_label(class_proba, inner, index)  # the error that FINDINGS 1.5 names
+    assert mixed.shape == weighted.shape
+
+
+@given(transition=positive_rows(3, 3))
+def test_a_transition_comes_back_from_the_weighted_world(transition):
+    inner = weighted_transition(transition, WEIGHTS)
+    assert_allclose(unweighted_transition(inner, transition, WEIGHTS), transition)
+
+
+def test_a_label_without_weight_keeps_what_the_design_says():
+    design = np.array([[0.2, 0.3, 0.5], [0.1, 0.6, 0.3]])
+    weights = np.array([2.0, 1.0, 0.0])
+    back = unweighted_transition(weighted_transition(design, weights), design, weights)
+    assert_allclose(back, design)
+
+
+def test_a_class_that_would_lose_all_its_weight_is_named():
+    with pytest.raises(ValueError, match="every label of class 1"):
+        weighted_transition(np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([1.0, 0.0]))
+
+
+def test_the_temperature_undoes_a_known_one(rng):
+    truth = rng.dirichlet(np.ones(4), 20_000)
+    index = (rng.random((len(truth), 1)) > truth.cumsum(axis=1)).sum(axis=1)
+    sharp = truth**3 / (truth**3).sum(axis=1, keepdims=True)
+    assert fit_temperature(sharp, index) == pytest.approx(1 / 3, rel=0.03)
+
+
+def test_the_temperature_is_the_log_loss_optimum_with_weights(rng):
+    label_proba, index = rng.dirichlet(np.ones(3), 50), rng.integers(0, 3, 50)
+    weight = rng.random(50)
+
+    def loss(log_power):
+        scaled = label_proba ** np.exp(log_power)
+        scaled /= scaled.sum(axis=1, keepdims=True)
+        return -(weight @ np.log(scaled[np.arange(50), index]))
+
+    best = minimize_scalar(loss, bounds=(np.log(0.02), np.log(50)), method="bounded")
+    ours = loss(np.log(fit_temperature(label_proba, index, weight)))
+    assert ours <= best.fun + 1e-4
+
+
+def test_marginals_equal_the_label_frequencies(rng):
+    label_proba, index = rng.dirichlet(np.ones(4), 500), rng.choice(3, 500, p=[0.5, 0.3, 0.2])
+    calibration = Calibration.fit("marginals", label_proba, index)
+    mean = calibration.apply(label_proba).mean(axis=0)
+    assert_allclose(mean, np.bincount(index, minlength=4) / 500, atol=1e-3)
+    assert fit_marginals(label_proba, index)[3] == 0  # a label that never occurs
+
+
+def test_no_calibration_changes_nothing(rng):
+    label_proba = rng.dirichlet(np.ones(4), 10)
+    assert Calibration.fit(None, label_proba, None).apply(label_proba) is label_proba
+
+
+@pytest.mark.parametrize("kind", ["temperature", "marginals"])
+def test_zeros_stay_zero_and_rows_stay_on_the_simplex(rng, kind):
+    label_proba, index = rng.dirichlet(np.ones(4), 200), rng.integers(0, 4, 200)
+    label_proba[rng.random(label_proba.shape) < 0.3] = 0
+    label_proba[:, 0] += 1e-3
+    label_proba /= label_proba.sum(axis=1, keepdims=True)
+    corrected = Calibration.fit(kind, label_proba, index).apply(label_proba)
+    assert_array_equal(corrected == 0, label_proba == 0)
+    assert_allclose(corrected.sum(axis=1), 1)
+
+
+def test_inference_in_the_weighted_world_finds_the_real_classes(rng):
+    # Gaussians with a closed form: g is exact in the weighted world, so the answer must be too.
+    from looselabels.datasets import make_gaussians
+    from looselabels.transition import Transition
+
+    data = make_gaussians(300, random_state=0)
+    design = Transition.partial(data.classes[:3], labeled=0.05, negative="other").with_noise(0.1)
+    weights = np.array([20.0, 10.0, 15.0, 0.5])
+    g = data.class_proba @ design.proba * weights
+    g /= g.sum(axis=1, keepdims=True)
+    found = infer(g, weighted_transition(design.proba, weights))
+    back = to_real_world(found.class_proba, design.proba, weights)
+    assert_allclose(back, data.class_proba, atol=1e-7)
