@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint types check-slow bench clean
+.PHONY: help demo test lint types check-slow test-oldest test-newest bench clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -25,11 +25,22 @@ types: $(VENV)/.test
 check-slow: $(VENV)/.test  ## What takes longer than a few seconds
 	$(BIN)/python -m pytest -m slow
 
+test-oldest:  ## The tests on the oldest supported versions (Python 3.11)
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet -e '.[test]' -c tests/oldest.txt
+	.venv-oldest/bin/python -m pytest
+
+test-newest:  ## The tests on the newest versions (PYTHON=python3.13)
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -e '.[test]'
+	.venv-newest/bin/python -m pytest
+
 bench: $(VENV)/.bench  ## The speed table of benchmarks/README.md
 	$(BIN)/python benchmarks/bench_infer.py
+	$(BIN)/python benchmarks/bench_classifier.py
 
 clean:  ## Remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

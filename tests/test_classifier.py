@@ -139,6 +139,32 @@ def test_missing_labels_are_semi_supervised_learning(capsys):
     assert "assumed Transition(2 classes, 3 labels" in capsys.readouterr().out
 
 
+def test_progress_is_told_in_words_and_to_callbacks(capsys):
+    clf = DecoupledClassifier(GaussianNB(), cv=3, verbose=1)
+    steps = []
+
+    class Counter:
+        def setup(self, estimator, context):
+            steps.append("setup")
+
+        def on_fit_task_begin(self, estimator, context):
+            steps.append(context.task_name)
+
+        def on_fit_task_end(self, estimator, context):
+            return False
+
+        def teardown(self, estimator, context):
+            steps.append("teardown")
+
+    if hasattr(clf, "set_callbacks"):
+        clf.set_callbacks(Counter())
+    clf.fit(X_PETS, HALF)
+    told = ["fitted to all rows", "fold 1 of 3", "fold 2 of 3", "fold 3 of 3"]
+    assert [line.split("] ")[1] for line in capsys.readouterr().out.splitlines()[1:]] == told
+    if hasattr(clf, "set_callbacks"):
+        assert steps == ["setup", *told, "teardown"]
+
+
 def test_a_table_of_one_column_is_taken_with_a_warning():
     with pytest.warns(DataConversionWarning):
         clf = DecoupledClassifier(GaussianNB()).fit(X_PETS, pandas.DataFrame({"y": PETS}))

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
@@ -545,3 +545,30 @@ def test_over_confident_label_proba_are_solved_too(rng, solver, design, prior):
     assert found.converged
     assert found.gap.max() <= 1e-6
     assert np.isfinite(objective(label_proba, found.class_proba, transition))
+
+
+@quiet
+@pytest.mark.slow
+@settings(max_examples=3000)
+@given(
+    label_proba=simplex_rows(6, 4),
+    transition=simplex_rows(4, 4) | simplex_rows(2, 4) | simplex_rows(6, 4),
+    prior=st.booleans(),
+    learn=st.booleans(),
+)
+def test_fuzzed_rows_are_certified_whatever_their_zeros(label_proba, transition, prior, learn):
+    n_classes = len(transition)
+    class_prior = np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InconsistentLabelWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = infer(
+            label_proba,
+            transition,
+            class_prior=class_prior if prior else None,
+            pseudocounts=transition if learn else None,
+            max_iter=30,
+        )
+    assert found.gap.max() <= 1e-6
+    assert_allclose(found.class_proba.sum(axis=1), 1)
+    assert_array_equal(found.transition[transition == 0], 0)

@@ -32,8 +32,19 @@ from looselabels.inference import condition_on_label, infer
 from looselabels.out_of_sample import LabelStratifiedKFold, align, fit_and_predict
 from looselabels.transition import Transition
 
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9: `verbose` alone tells of progress
 
-class DecoupledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands where scikit-learn has no callbacks."""
+
+    def with_callbacks(method):
+        """Return the method as it is."""
+        return method
+
+
+class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier of classes, learned from labels that are not quite the classes.
 
     Fits `estimator` to the labels as given, predicts each training row by a model that has not seen
@@ -127,6 +138,7 @@ class DecoupledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------- fit
 
+    @with_callbacks
     def fit(self, X, y, sample_weight=None, **fit_params):
         """Fit to features `X` and labels `y` as given; None, NaN and NA mean unlabeled.
 
@@ -150,14 +162,14 @@ class DecoupledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         index = self._assume(y, sample_weight)
         weights = self._weigh_labels(estimator, index)
         params = self._route(estimator, sample_weight, weights, index, fit_params)
-        n_labels = len(self.labels_)
         if isinstance(estimator, FrozenEstimator):
             self.estimator_, label_proba = estimator, self._label_proba(estimator, X)
         else:
             folds = self._folds(estimator, X, y, index, params.splitter.split)
             self.estimator_, label_proba = fit_and_predict(
-                estimator, X, index, n_labels, folds, params.estimator.fit, self.n_jobs, self._say
-            )
+                estimator, X, index, len(self.labels_), folds, params.estimator.fit, self.n_jobs,
+                self._progress(1 if folds == "oob" else 1 + len(folds)),
+            )  # fmt: skip
         return self._decouple(label_proba, index, sample_weight, weights)
 
     def fit_from_proba(self, label_proba, y, sample_weight=None):
@@ -391,6 +403,20 @@ class DecoupledClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if hasattr(cv, "split"):
             return list(cv.split(X, index, **split_params))
         return list(cv)
+
+    def _progress(self, n_steps):
+        """Return a function that tells of each step: to scikit-learn's callbacks, and in words."""
+        if not hasattr(self, "_init_callback_context"):
+            return self._say
+        context = self._init_callback_context(max_subtasks=n_steps)
+
+        def tell(words):
+            step = context.subcontext(task_name=words)
+            step.call_on_fit_task_begin(estimator=self)
+            step.call_on_fit_task_end(estimator=self)
+            self._say(words)
+
+        return tell
 
     def _say(self, words):
         if self.verbose:

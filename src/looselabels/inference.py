@@ -433,7 +433,9 @@ def solve_block(label_proba, start, sample_weight, problem: RowProblem) -> Block
         start = xp.astype(start, xp.float64)
     at = _solve_rows(labels, start, problem)
     at, n_ambiguous = _settle_ties(at, problem)
-    class_proba = _explain_all(seen, at.class_proba, problem.transition)
+    class_proba = at.class_proba
+    if bool(xp.any((seen > 0) & (labels == 0))):
+        class_proba = _explain_all(seen, class_proba, problem.transition)
     value = _minus_divergence(labels, at.explained)
     if problem.log_prior is not None:
         value = value + xp.sum(at.class_proba * problem.log_prior, axis=1)
@@ -452,29 +454,26 @@ def _solve_rows(labels, start, problem: RowProblem) -> _rows.Ascent:
     """Bring every row to its optimum, each by the cheapest way that its certificate accepts."""
     solver, tol = _row_solver(labels), problem.tol / 10
     transition, log_prior = problem.transition, problem.log_prior
-    cold = start is None
-    if cold:
-        start = _explain_all(labels, _first_guess(labels, problem, tol / 100), transition)
-    at = solver.evaluate(labels, start, transition, log_prior)
-    if cold:
-        at = _redo(at, at.gap > 1, problem, lambda s, y: _less_extreme(s, y, transition))
+    if start is None:
+        at = _first_guess(labels, problem, tol)
+    else:
+        at = solver.evaluate(labels, start, transition, log_prior)
     return _redo(
         at, at.gap > tol, problem, lambda s, y: solver.ascend(s, y, transition, log_prior, tol)
     )
 
 
-def _first_guess(labels, problem: RowProblem, tol):
-    """Return ŜT⁺, exact where it is inside the simplex; elsewhere what the dual finds."""
+def _first_guess(labels, problem: RowProblem, tol) -> _rows.Ascent:
+    """Take ŜT⁺, which is exact inside the simplex and often on its border; else ask the dual."""
     xp = array_namespace(labels)
-    guess = labels @ problem.inverse
-    n_classes, n_labels = problem.transition.shape
+    solver, transition = _row_solver(labels), problem.transition
+    guess = _explain_all(labels, _rows.on_simplex(labels @ problem.inverse), transition)
+    at = solver.evaluate(labels, guess, transition, problem.log_prior)
+    n_classes, n_labels = transition.shape
     if problem.log_prior is None and problem.rank == n_classes == n_labels:
-        outside = xp.any(guess < 0, axis=1) & xp.all(labels > 0, axis=1)
-        if bool(xp.any(outside)):
-            part = xp.take(labels, xp.nonzero(outside)[0], axis=0)
-            answer = _row_solver(labels).solve_dual(part, problem.inverse, tol)
-            guess = _rows.put_rows(outside, guess, answer)
-    return _rows.on_simplex(guess)
+        dual = (at.gap > tol) & xp.all(labels > 0, axis=1)
+        at = _redo(at, dual, problem, lambda s, _: solver.solve_dual(s, problem.inverse, tol / 100))
+    return _redo(at, at.gap > 1, problem, lambda s, y: _less_extreme(s, y, transition))
 
 
 def _less_extreme(labels, class_proba, transition):

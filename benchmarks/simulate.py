@@ -1,0 +1,78 @@
+"""Simulated data of the benchmarks: label_proba of two kinds, transitions, image-like features."""
+
+from functools import cache
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+
+from looselabels import Transition
+
+NOISE = 0.1  # standard deviation of log label_proba around the truth
+SHARPNESS = 2.0  # class_proba is a softmax of normal numbers this large
+CHUNK = 2**16  # rows simulated at once
+
+
+def partial_transition(n_classes, label_rate=0.03):
+    """Return the design of several positive classes and a negative one, seldom labeled."""
+    positive = [f"class {k}" for k in range(n_classes - 1)]
+    return Transition.partial(positive, labeled=label_rate, negative="negative").proba
+
+
+def confusion(n_classes, seed=0):
+    """Return a confusion matrix that is right 70 % of the time and not constant elsewhere."""
+    rng = np.random.default_rng(seed)
+    return 0.7 * np.eye(n_classes) + 0.3 * rng.dirichlet(np.ones(n_classes), n_classes)
+
+
+def draw(rng, proba):
+    """Return a column index for each row, with the row's probabilities."""
+    drawn = (rng.random((len(proba), 1)) > proba.cumsum(axis=1)).sum(axis=1)
+    return np.minimum(drawn, proba.shape[1] - 1)
+
+
+def simulate(n_rows, transition, seed=1):
+    """Return label_proba with log-normal noise, and labels drawn without it."""
+    rng = np.random.default_rng(seed)
+    n_classes, n_labels = transition.shape
+    label_proba, label_index = np.empty((n_rows, n_labels)), np.empty(n_rows, dtype=np.intp)
+    for begin in range(0, n_rows, CHUNK):  # keeps the peak of memory near label_proba alone
+        rows = slice(begin, min(begin + CHUNK, n_rows))
+        class_proba = np.exp(SHARPNESS * rng.standard_normal((rows.stop - begin, n_classes)))
+        exact = (class_proba / class_proba.sum(axis=1, keepdims=True)) @ transition
+        label_index[rows] = draw(rng, exact)
+        noisy = exact * np.exp(NOISE * rng.standard_normal(exact.shape))
+        label_proba[rows] = noisy / noisy.sum(axis=1, keepdims=True)
+    return label_proba, label_index
+
+
+def blobs(rng, n_rows, n_classes, n_features):
+    """Return Gaussian samples around one center a class, and their classes."""
+    y = rng.integers(n_classes, size=n_rows)
+    centers = 1.5 * rng.standard_normal((n_classes, n_features))
+    return centers[y] + rng.standard_normal((n_rows, n_features)), y
+
+
+def forest_label_proba(n_rows, transition, seed=2):
+    """Return out-of-bag rows of a forest fitted to labels of Gaussian data; zeros stay zeros."""
+    rng = np.random.default_rng(seed)
+    X, y = blobs(rng, n_rows, len(transition), 10)
+    forest = RandomForestClassifier(100, oob_score=True, n_jobs=-1, random_state=seed)
+    label_proba = forest.fit(X, draw(rng, transition[y])).oob_decision_function_
+    return label_proba[label_proba.sum(axis=1) > 0]  # a row in every bag has no answer
+
+
+@cache
+def joint_problem(kind, label_rate, n_rows):
+    """Return label_proba and the transition to start from, forest rows or smooth ones."""
+    transition = partial_transition(8, label_rate)
+    if kind == "forest":
+        return forest_label_proba(n_rows, transition), transition
+    return simulate(n_rows, transition)[0], transition
+
+
+def image_like(n_rows, n_pixels=784, seed=3):
+    """Return gray values with many exact zeros, and ten classes that a forest can learn."""
+    rng = np.random.default_rng(seed)
+    hidden, y = blobs(rng, n_rows, 10, 20)
+    gray = hidden.astype(np.float32) @ rng.standard_normal((20, n_pixels), dtype=np.float32)
+    return np.clip(np.round(20 * gray), 0, 255), y

@@ -1,0 +1,24 @@
+"""The benchmarks run, and print what they promise; the numbers are for people to read."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "benchmarks"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("script", "rows"),
+    [
+        ("bench_infer.py", ["joint", "em", "known", "linear", "adam"]),
+        ("bench_classifier.py", ["out of bag", "3 folds"]),
+    ],
+)
+def test_a_quick_run_prints_every_row(script, rows):
+    command = [sys.executable, str(FOLDER / script), "--quick"]
+    printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    for row in rows:
+        assert f"| {row}" in printed
