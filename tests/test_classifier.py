@@ -648,6 +648,18 @@ def test_calibration_is_fitted_out_of_sample_and_used_in_prediction(calibrate):
         )
     else:
         shares = [np.mean(labels == name) for name in fixed.labels_]
+        weighted = clone(fixed).set_params(
+            estimator=GaussianNB(),
+            label_weights={name: k + 1 for k, name in enumerate(fixed.labels_)},
+        )
+        weighted.fit(data.X, labels)
+        corrected = np.average(
+            weighted.calibration_.apply(weighted.label_proba_),
+            axis=0,
+            weights=weighted.label_weights_[design.label_index(labels)],
+        )
+        in_its_world = np.array(shares) * [1, 2, 3, 4]
+        assert_allclose(corrected, in_its_world / in_its_world.sum(), atol=1e-3)
         corrected = fixed.calibration_.apply(fixed.label_proba_)
         assert_allclose(corrected.mean(axis=0), shares, atol=1e-3)
 

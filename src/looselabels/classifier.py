@@ -157,10 +157,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         y = _column(y)
         X, y = indexable(X, y)
         validate_data(self, X, skip_check_array=True)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        sample_weight = _check_weight(sample_weight, X)
         index = self._assume(y, sample_weight)
-        weights = self._weigh_labels(estimator, index)
+        weights = self._weigh_labels(estimator)
         params = self._route(estimator, sample_weight, weights, index, fit_params)
         if isinstance(estimator, FrozenEstimator):
             self.estimator_, label_proba = estimator, self._label_proba(estimator, X)
@@ -180,8 +179,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         """
         self._check_parameters()
         y = _column(y)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, y, ensure_non_negative=True)
+        sample_weight = _check_weight(sample_weight, y)
         index = self._assume(y, sample_weight)
         self.estimator_ = GivenProba(len(self.labels_))
         label_proba = self.estimator_.predict_proba(label_proba)
@@ -201,9 +199,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.transition_ = design
         self.classes_, self.labels_ = _as_array(design.classes), _as_array(design.labels)
         if self.class_prior is None:
-            mass = np.bincount(index, sample_weight, minlength=len(design.labels))
-            shares = check_row_stochastic("shares", mass[None, :] / max(mass.sum(), 1e-300))
-            self.class_prior_ = _quietly(infer, shares, design).class_proba[0]
+            shares = np.bincount(index, sample_weight, minlength=len(design.labels))[None, :]
+            self.class_prior_ = _quietly(infer, shares / shares.sum(), design).class_proba[0]
         else:
             self.class_prior_ = numbers_by_name("class_prior", self.class_prior, design.classes)
         self._say(f"assumed {design!r}")
@@ -212,7 +209,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _decouple(self, label_proba, index, sample_weight, weights):
         """Go down the line: calibrate, infer, condition on the label."""
         self.label_proba_, self.label_weights_ = label_proba, weights
-        self.calibration_ = Calibration.fit(self.calibrate, label_proba, index, sample_weight)
+        frequency = _times(sample_weight, None if weights is None else weights[index])
+        self.calibration_ = Calibration.fit(self.calibrate, label_proba, index, frequency)
         design = self._transition_of_estimator()
         found = infer(
             self.calibration_.apply(label_proba),
@@ -264,9 +262,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         if not known.any():
             raise ValueError("y has no class to score against; all are missing.")
         rows = np.flatnonzero(known)
-        truth = _as_array(names)[index[rows]] if known.all() else _as_array(
-            [names[i] for i in index[rows]]
-        )  # fmt: skip
+        truth = _as_array([names[i] for i in index[rows]])
         weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
         return accuracy_score(truth, self.predict(_safe_indexing(X, rows)), sample_weight=weight)
 
@@ -328,7 +324,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _default_estimator(self):
         return RandomForestClassifier(200, min_samples_leaf=3, random_state=self.random_state)
 
-    def _weigh_labels(self, estimator, index):
+    def _weigh_labels(self, estimator):
         """Return the weight of each label in training, or None for equal ones."""
         if self.label_weights is None:
             return None
@@ -363,8 +359,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             if sample_weight is not None:
                 self._pass_weight(estimator, fit, sample_weight)
         if weights is not None:
-            each = weights[index] if sample_weight is None else weights[index] * sample_weight
-            routed.estimator.fit = {**routed.estimator.fit, _weight_parameter(estimator): each}
+            weight = {_weight_parameter(estimator): _times(sample_weight, weights[index])}
+            routed.estimator.fit = {**routed.estimator.fit, **weight}
         return routed
 
     @staticmethod
@@ -482,6 +478,23 @@ def _column(y):
         warnings.warn(message, DataConversionWarning, stacklevel=3)
         return y[:, 0] if isinstance(y, np.ndarray) else y.iloc[:, 0]
     return y
+
+
+def _check_weight(sample_weight, rows):
+    """Return one weight a row, not negative and not all zero, or None."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+    if not weight.any():
+        raise ValueError("sample_weight must have a positive number; all are zero.")
+    return weight
+
+
+def _times(weight, other):
+    """Return the product of two weights, each of which may be None for all ones."""
+    if weight is None or other is None:
+        return other if weight is None else weight
+    return weight * other
 
 
 def _as_array(names):
