@@ -472,7 +472,14 @@ def _first_guess(labels, problem: RowProblem, tol) -> _rows.Ascent:
     n_classes, n_labels = transition.shape
     if problem.log_prior is None and problem.rank == n_classes == n_labels:
         dual = (at.gap > tol) & xp.all(labels > 0, axis=1)
-        at = _redo(at, dual, problem, lambda s, _: solver.solve_dual(s, problem.inverse, tol / 100))
+        at = _redo(
+            at,
+            dual,
+            problem,
+            lambda s, _: _explain_all(
+                s, solver.solve_dual(s, problem.inverse, tol / 100), transition
+            ),
+        )
     return _redo(at, at.gap > 1, problem, lambda s, y: _less_extreme(s, y, transition))
 
 
@@ -506,6 +513,9 @@ def _settle_ties(at: _rows.Ascent, problem: RowProblem) -> tuple[_rows.Ascent, i
     rows = xp.nonzero(suspect)[0]
     part = _rows.Ascent(*(xp.take(field, rows, axis=0) for field in at))
     chosen = _rows.closest_optimum(part, problem.transition, problem.anchor, problem.tol)
+    # Rows that are not at their optimum yet may lose a label that was seen: they wait.
+    lost = xp.any((part.label_proba > 0) & (chosen @ problem.transition <= 0), axis=1)
+    chosen = xp.where(lost[:, None], part.class_proba, chosen)
     new = _rows.evaluate(part.label_proba, chosen, problem.transition, problem.log_prior)
     kept = xp.where((new.gap <= problem.tol)[:, None], chosen, part.class_proba)
     class_proba = _rows.put_rows(suspect, at.class_proba, kept)
