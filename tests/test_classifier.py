@@ -65,7 +65,6 @@ def expected_failures(estimator):
         DecoupledClassifier(),
     ],
     expected_failed_checks=expected_failures,
-    xfail_strict=True,
 )
 @pytest.mark.filterwarnings("ignore:Label .* samples. 2 folds:UserWarning")
 @pytest.mark.filterwarnings("ignore:KNeighborsClassifier takes no sample_weight:UserWarning")
