@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import reference
-from looselabels import _rows, inference
+from looselabels import _blocks, _rows, inference
 from looselabels._validation import (
     IdentifiabilityWarning,
     InconsistentLabelWarning,
@@ -33,7 +33,7 @@ quiet = pytest.mark.filterwarnings("ignore::looselabels.IdentifiabilityWarning")
 def solver(request, monkeypatch):
     """Run a test with numba's row solver and without it."""
     if request.param == "batched":
-        monkeypatch.setattr(inference, "_row_solver", lambda labels: _rows)
+        monkeypatch.setattr(_blocks, "_row_solver", lambda labels: _rows)
     else:
         pytest.importorskip("numba", reason="the extra `speed` is not installed")
 
@@ -119,7 +119,7 @@ def test_many_classes_are_solved_by_both_solvers_alike(seed, n_classes, monkeypa
     label_proba[::7, 0] = 0  # some rows are not for the dual
     label_proba /= label_proba.sum(axis=1, keepdims=True)
     compiled = infer(label_proba, transition)
-    monkeypatch.setattr(inference, "_row_solver", lambda labels: _rows)
+    monkeypatch.setattr(_blocks, "_row_solver", lambda labels: _rows)
     batched = infer(label_proba, transition)
     assert max(compiled.gap.max(), batched.gap.max()) <= 1e-9
     assert_allclose(compiled.class_proba, batched.class_proba, atol=1e-9)
@@ -233,8 +233,8 @@ def test_permuting_classes_labels_and_rows_permutes_the_answer(rng, solver):
 def test_the_size_of_a_block_does_not_matter(rng, monkeypatch, rows_a_block):
     label_proba, transition = simulate(rng)
     whole = infer(label_proba, transition, pseudocounts=5 * transition)
-    monkeypatch.setattr(inference, "ELEMENTS_A_BLOCK", 0)
-    monkeypatch.setattr(inference, "FEWEST_ROWS", rows_a_block)
+    monkeypatch.setattr(_blocks, "ELEMENTS_A_BLOCK", 0)
+    monkeypatch.setattr(_blocks, "FEWEST_ROWS", rows_a_block)
     parts = infer(label_proba, transition, pseudocounts=5 * transition)
     assert_allclose(parts.objective[-1], whole.objective[-1], rtol=1e-10)
     assert_allclose(parts.transition, whole.transition, atol=1e-8)

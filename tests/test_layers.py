@@ -15,6 +15,7 @@ LAYERS = [
     "_names",
     "_rows",
     "_rows_numba",
+    "_blocks",
     "inference",
     "plotting",
     "transition",
@@ -25,7 +26,7 @@ LAYERS = [
     "datasets",
     "cli",
 ]
-NUMERICS = ["_validation", "_rows", "_rows_numba", "inference"]
+NUMERICS = ["_validation", "_rows", "_rows_numba", "_blocks", "inference"]
 
 
 def imported_modules(path, *, everywhere=True):

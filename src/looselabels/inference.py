@@ -12,24 +12,29 @@ concave problem that `_rows` solves exactly; given Y, the best T has a closed fo
 library that follows the array API go in, and come back in kind.
 """
 
-import os
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_array
-from threadpoolctl import ThreadpoolController
+from array_api_compat import array_namespace, device
 
-from looselabels import _rows
+from looselabels._blocks import (
+    PassFound,
+    Rows,
+    like,
+    minus_divergence,
+    row_problem,
+    weighted,
+    xlogy,
+)
+from looselabels._rows import on_simplex
 from looselabels._validation import (
     IdentifiabilityWarning,
     InconsistentLabelWarning,
     as_float_array,
     as_numpy,
+    check_2d,
     check_class_prior,
     check_entries,
     check_label_index,
@@ -39,12 +44,6 @@ from looselabels._validation import (
     check_sample_weight,
     some_of,
 )
-
-ELEMENTS_A_BLOCK = 2**16  # rows × columns: a block and its temporaries stay in the caches
-FEWEST_ROWS = 256  # of a block, so that its matrix products are worth their name
-ROWS_A_THREAD = 2048  # fewer are not worth a thread of their own
-NEGLIGIBLE = 1e-14  # a label_proba below this is the rounding of its row's sum, and takes no part
-SMALLEST = 1e-100  # positive entries of T are kept above this, so that their squares stay positive
 
 
 class Decoupling(NamedTuple):
@@ -56,37 +55,6 @@ class Decoupling(NamedTuple):
     gap: Any  #: (n_samples,) nats: no other class_proba is better in that row by more than this
     n_iter: int  #: passes over the rows
     converged: bool  #: mean gap ≤ tol, every gap ≤ 1000 tol, and a stationary transition
-
-
-class RowProblem(NamedTuple):
-    """What all rows have in common: small, and in NumPy, so that it travels to any worker."""
-
-    transition: np.ndarray
-    inverse: np.ndarray  # the pseudo-inverse
-    rank: int
-    log_prior: np.ndarray | None
-    anchor: np.ndarray  # of several optima, the one closest to this is taken
-    tol: float
-
-
-class BlockFound(NamedTuple):
-    """What a block of rows contributes to a pass: its answer, and sums that add up over blocks."""
-
-    class_proba: Any
-    gap: Any
-    label_mass: np.ndarray  # expected number of samples of each class behind each label
-    objective: float
-    n_ambiguous: int
-
-
-class PassFound(NamedTuple):
-    """What one pass over all rows found."""
-
-    label_mass: np.ndarray
-    objective: float
-    mean_gap: float
-    max_gap: float
-    n_ambiguous: int
 
 
 # --------------------------------------------------------------------------------------- the tasks
@@ -150,6 +118,10 @@ def infer(
     array([[0.3, 0.7],
            [1. , 0. ]])
     """
+    if not (tol > 0 and max_iter >= 1):
+        raise ValueError(
+            f"tol must be positive and max_iter 1 or more; they are {tol}, {max_iter}."
+        )
     label_proba, given = _check_pair(label_proba, transition)
     prior = None if class_prior is None else check_class_prior(class_prior, len(given))
     counts = None if pseudocounts is None else check_pseudocounts(pseudocounts, given)
@@ -161,7 +133,7 @@ def infer(
     rows = Rows(label_proba, weight, len(given))
 
     def solve(transition, tol=tol) -> PassFound:
-        return rows.solve(_row_problem(transition, prior, tol))
+        return rows.solve(row_problem(transition, prior, tol))
 
     with np.errstate(under="ignore"):  # a probability may underflow to zero: that is what it means
         if counts is None:
@@ -171,8 +143,23 @@ def infer(
             fitted, found, objectives, stationary = _climb(solve, given, counts, tol, max_iter)
     converged = stationary and found.mean_gap <= tol and found.max_gap <= 1000 * tol
     _warn(found, fitted, rows.gap.shape[0], converged)
-    fitted = _like(label_proba, fitted)
+    fitted = like(label_proba, fitted)
     return Decoupling(rows.class_proba, fitted, objectives, rows.gap, len(objectives), converged)
+
+
+def class_proba_from(label_proba, transition, *, tol=1e-9):
+    """Return p(class | x) for a known transition: what `infer` finds, without a word on ties.
+
+    For models that predict: what their transition leaves open was told when they were fitted.
+
+    >>> class_proba_from([[0.03, 0.97]], [[0.1, 0.9], [0.0, 1.0]]).round(6)
+    array([[0.3, 0.7]])
+    """
+    label_proba, given = _check_pair(label_proba, transition)
+    rows = Rows(label_proba, None, len(given))
+    with np.errstate(under="ignore"):
+        rows.solve(row_problem(given, None, tol))
+    return rows.class_proba
 
 
 def transition_from_labels(class_proba, label_index, pseudocounts, *, sample_weight=None):
@@ -207,12 +194,17 @@ def transition_from_labels(class_proba, label_index, pseudocounts, *, sample_wei
     check_row_sums("class_proba", class_proba, tol=1e-5)
     xp = array_namespace(class_proba)
     counts = as_numpy("pseudocounts", pseudocounts)
+    check_2d("pseudocounts", counts)
     check_entries("pseudocounts", counts)
+    if len(counts) != class_proba.shape[1]:
+        raise ValueError(
+            f"pseudocounts has {len(counts)} rows; class_proba has {class_proba.shape[1]} classes."
+        )
     index = check_label_index(label_index, counts.shape[1], class_proba)
     weight = check_sample_weight(sample_weight, class_proba)
     columns = xp.arange(counts.shape[1], dtype=index.dtype, device=device(index))
     given = xp.astype(index[:, None] == columns[None, :], xp.float64)
-    mass = xp.matrix_transpose(xp.astype(class_proba, xp.float64)) @ _weighted(given, weight)
+    mass = xp.matrix_transpose(xp.astype(class_proba, xp.float64)) @ weighted(given, weight)
     mass = as_numpy("label_mass", mass) + counts
     silent = np.flatnonzero(mass.sum(axis=1) == 0)
     if len(silent):
@@ -223,7 +215,7 @@ def transition_from_labels(class_proba, label_index, pseudocounts, *, sample_wei
             stacklevel=2,
         )
         mass[silent] = 1.0
-    return _like(class_proba, mass / mass.sum(axis=1, keepdims=True))
+    return like(class_proba, mass / mass.sum(axis=1, keepdims=True))
 
 
 def condition_on_label(class_proba, transition, label_index):
@@ -246,7 +238,9 @@ def condition_on_label(class_proba, transition, label_index):
     class_proba = as_float_array("class_proba", class_proba)
     check_row_sums("class_proba", class_proba, tol=1e-5)
     xp = array_namespace(class_proba)
-    transition = _like(class_proba, as_numpy("transition", transition))
+    transition = as_numpy("transition", transition)
+    check_row_sums("transition", transition)
+    transition = like(class_proba, transition)
     if transition.shape[0] != class_proba.shape[1]:
         raise ValueError(
             f"class_proba has {class_proba.shape[1]} columns; the transition has "
@@ -257,6 +251,8 @@ def condition_on_label(class_proba, transition, label_index):
     joint = class_proba * likelihood
     possible = xp.sum(joint, axis=1, keepdims=True) > 0
     joint = xp.where(possible, joint, likelihood)
+    never = xp.sum(likelihood, axis=1, keepdims=True) == 0  # a label that no class has says nothing
+    joint = xp.where(never, class_proba, joint)
     # Where the label means one class only, there is nothing to be told: W is that class.
     several = xp.sum(xp.astype(joint > 0, xp.int64), axis=1) > 1
     rows = xp.nonzero(~possible[:, 0] & several)[0]
@@ -268,7 +264,7 @@ def condition_on_label(class_proba, transition, label_index):
             InconsistentLabelWarning,
             stacklevel=2,
         )
-    return _rows.on_simplex(joint)
+    return on_simplex(joint)
 
 
 def objective(
@@ -288,12 +284,19 @@ def objective(
     """
     label_proba, given = _check_pair(label_proba, transition)
     xp = array_namespace(label_proba)
+    class_proba = as_float_array("class_proba", class_proba)
+    check_row_sums("class_proba", class_proba, tol=1e-5)
+    if class_proba.shape != (label_proba.shape[0], len(given)):
+        raise ValueError(
+            f"class_proba has shape {tuple(class_proba.shape)}; {label_proba.shape[0]} rows and "
+            f"{len(given)} classes need ({label_proba.shape[0]}, {len(given)})."
+        )
     labels, classes = (xp.astype(a, xp.float64) for a in (label_proba, class_proba))
-    value = _minus_divergence(labels, classes @ _like(labels, given))
+    value = minus_divergence(labels, classes @ like(labels, given))
     if class_prior is not None:
-        prior = _like(labels, check_class_prior(class_prior, len(given)))
-        value = value + xp.sum(_xlogy(classes, prior[None, :]), axis=1)
-    total = float(xp.sum(_weighted(value, check_sample_weight(sample_weight, labels))))
+        prior = like(labels, check_class_prior(class_prior, len(given)))
+        value = value + xp.sum(xlogy(classes, prior[None, :]), axis=1)
+    total = float(xp.sum(weighted(value, check_sample_weight(sample_weight, labels))))
     if pseudocounts is None:
         return total
     return total + _transition_prior(given, check_pseudocounts(pseudocounts, given))
@@ -363,233 +366,6 @@ def _transition_prior(transition, pseudocounts) -> float:
     return float(np.sum(pseudocounts[used] * np.log(transition[used])))
 
 
-# --------------------------------------------------------------------------------- rows, in blocks
-
-
-class Rows:
-    """All rows and their present answer; `solve` takes them through one pass.
-
-    Another driver (processes, a cluster) is another class with such a method over `solve_block`.
-    """
-
-    def __init__(self, label_proba, sample_weight, n_classes):
-        xp = array_namespace(label_proba)
-        self.label_proba, self.sample_weight = label_proba, sample_weight
-        n_rows, n_labels = label_proba.shape
-        kind = {"dtype": label_proba.dtype, "device": device(label_proba)}
-        self.class_proba = xp.empty((n_rows, n_classes), **kind)
-        self.gap = xp.empty(n_rows, **kind)
-        self.solved = False
-        size = max(FEWEST_ROWS, ELEMENTS_A_BLOCK // max(n_classes, n_labels))
-        if _row_solver(label_proba) is not _rows:  # a few blocks for each thread
-            size = min(size, max(ROWS_A_THREAD, n_rows // (4 * _n_threads())))
-        self.blocks = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
-
-    def solve(self, problem: RowProblem) -> PassFound:
-        """Solve every row for the problem's transition, starting from the last answer."""
-        found = self._map(lambda block: self._solve_block(block, problem))
-        self.solved = True
-        xp = array_namespace(self.gap)
-        gap = xp.astype(self.gap, xp.float64)
-        weight = self.sample_weight
-        n = gap.shape[0] if weight is None else float(xp.sum(weight))
-        return PassFound(
-            np.sum([block.label_mass for block in found], axis=0),
-            sum(block.objective for block in found),
-            float(xp.sum(_weighted(gap, weight))) / n,
-            float(xp.max(gap)),
-            sum(block.n_ambiguous for block in found),
-        )
-
-    def _solve_block(self, block: slice, problem: RowProblem) -> BlockFound:
-        start = self.class_proba[block, :] if self.solved else None
-        weight = None if self.sample_weight is None else self.sample_weight[block]
-        found = solve_block(self.label_proba[block, :], start, weight, problem)
-        self.class_proba[block, :] = found.class_proba
-        self.gap[block] = found.gap
-        return found._replace(class_proba=None, gap=None)
-
-    def _map(self, function) -> list[BlockFound]:
-        # Compiled kernels release the GIL; other libraries bring threads or a device of their own.
-        if _row_solver(self.label_proba) is _rows or len(self.blocks) == 1:
-            return [function(block) for block in self.blocks]
-        with _blas().limit(limits=1), ThreadPoolExecutor(_n_threads()) as pool:
-            return list(pool.map(function, self.blocks))
-
-
-def solve_block(label_proba, start, sample_weight, problem: RowProblem) -> BlockFound:
-    """Solve a block of rows exactly, and sum up what a new transition needs to know of them."""
-    xp = array_namespace(label_proba)
-    labels = xp.astype(label_proba, xp.float64)
-    problem = problem._replace(
-        **{
-            name: _like(labels, value)
-            for name, value in problem._asdict().items()
-            if isinstance(value, np.ndarray)
-        }
-    )
-    seen, labels = labels, _possible_part(labels, problem.transition)
-    if start is not None:
-        start = xp.astype(start, xp.float64)
-    at = _solve_rows(labels, start, problem)
-    at, n_ambiguous = _settle_ties(at, problem)
-    class_proba = at.class_proba
-    if bool(xp.any((seen > 0) & (labels == 0))):
-        class_proba = _explain_all(seen, class_proba, problem.transition)
-    value = _minus_divergence(labels, at.explained)
-    if problem.log_prior is not None:
-        value = value + xp.sum(at.class_proba * problem.log_prior, axis=1)
-    ratio = _weighted(_rows.ratio(labels, at.explained), sample_weight)
-    mass = problem.transition * (xp.matrix_transpose(at.class_proba) @ ratio)
-    return BlockFound(
-        xp.astype(class_proba, label_proba.dtype),
-        xp.astype(xp.clip(at.gap, 0.0, None), label_proba.dtype),
-        as_numpy("label_mass", mass),
-        float(xp.sum(_weighted(value, sample_weight))),
-        n_ambiguous,
-    )
-
-
-def _solve_rows(labels, start, problem: RowProblem) -> _rows.Ascent:
-    """Bring every row to its optimum, each by the cheapest way that its certificate accepts."""
-    solver, tol = _row_solver(labels), problem.tol / 10
-    transition, log_prior = problem.transition, problem.log_prior
-    if start is None:
-        at = _first_guess(labels, problem, tol)
-    else:
-        at = solver.evaluate(labels, start, transition, log_prior)
-    return _redo(
-        at, at.gap > tol, problem, lambda s, y: solver.ascend(s, y, transition, log_prior, tol)
-    )
-
-
-def _first_guess(labels, problem: RowProblem, tol) -> _rows.Ascent:
-    """Take ŜT⁺, which is exact inside the simplex and often on its border; else ask the dual."""
-    xp = array_namespace(labels)
-    solver, transition = _row_solver(labels), problem.transition
-    guess = _explain_all(labels, _rows.on_simplex(labels @ problem.inverse), transition)
-    at = solver.evaluate(labels, guess, transition, problem.log_prior)
-    n_classes, n_labels = transition.shape
-    if problem.log_prior is None and problem.rank == n_classes == n_labels:
-        dual = (at.gap > tol) & xp.all(labels > 0, axis=1)
-        at = _redo(
-            at,
-            dual,
-            problem,
-            lambda s, _: _explain_all(
-                s, solver.solve_dual(s, problem.inverse, tol / 100), transition
-            ),
-        )
-    return _redo(at, at.gap > 1, problem, lambda s, y: _less_extreme(s, y, transition))
-
-
-def _less_extreme(labels, class_proba, transition):
-    """Mix in all classes alike where that explains the labels better.
-
-    Newton's method no more than doubles, in a step, a class that starts far too small.
-    """
-    xp = array_namespace(labels)
-    mixed = (class_proba + 1 / class_proba.shape[1]) / 2
-    gain = _minus_divergence(labels, mixed @ transition) - _minus_divergence(
-        labels, class_proba @ transition
-    )
-    return xp.where(gain[:, None] > 0, mixed, class_proba)
-
-
-def _settle_ties(at: _rows.Ascent, problem: RowProblem) -> tuple[_rows.Ascent, int]:
-    """Move rows with many optima to the one closest to the class prior, and count them."""
-    xp = array_namespace(at.gap)
-    suspect = xp.sum(xp.astype(at.slope >= -problem.tol, xp.int64), axis=1) > 1
-    if problem.rank == problem.transition.shape[0]:  # then a row that sees every label has one
-        suspect = suspect & ~xp.all(at.label_proba > 0, axis=1)
-    if not bool(xp.any(suspect)):
-        return at, 0
-    rows = xp.nonzero(suspect)[0]
-    part = _rows.Ascent(*(xp.take(field, rows, axis=0) for field in at))
-    many = _row_solver(at.gap).is_ambiguous(part, problem.transition, problem.tol)
-    suspect = _rows.put_rows(suspect, suspect, many)
-    if not bool(xp.any(many)):
-        return at, 0
-    rows = xp.nonzero(suspect)[0]
-    part = _rows.Ascent(*(xp.take(field, rows, axis=0) for field in at))
-    chosen = _rows.closest_optimum(part, problem.transition, problem.anchor, problem.tol)
-    # Rows that are not at their optimum yet may lose a label that was seen: they wait.
-    lost = xp.any((part.label_proba > 0) & (chosen @ problem.transition <= 0), axis=1)
-    chosen = xp.where(lost[:, None], part.class_proba, chosen)
-    new = _rows.evaluate(part.label_proba, chosen, problem.transition, problem.log_prior)
-    kept = xp.where((new.gap <= problem.tol)[:, None], chosen, part.class_proba)
-    class_proba = _rows.put_rows(suspect, at.class_proba, kept)
-    at = _rows.evaluate(at.label_proba, class_proba, problem.transition, problem.log_prior)
-    return at, int(rows.shape[0])
-
-
-def _redo(at: _rows.Ascent, rows, problem: RowProblem, solve) -> _rows.Ascent:
-    """Replace the rows marked by what `solve` makes of them, and certify again."""
-    xp = array_namespace(at.gap)
-    if not bool(xp.any(rows)):
-        return at
-    index = xp.nonzero(rows)[0]
-    new = solve(xp.take(at.label_proba, index, axis=0), xp.take(at.class_proba, index, axis=0))
-    class_proba = _rows.put_rows(rows, at.class_proba, new)
-    return _row_solver(at.gap).evaluate(
-        at.label_proba, class_proba, problem.transition, problem.log_prior
-    )
-
-
-@cache
-def _blas():
-    """Return the handle that keeps a matrix product of one block to the block's own thread."""
-    return ThreadpoolController()
-
-
-def _n_threads():
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-
-
-def _row_solver(labels):
-    if is_numpy_array(labels) and find_spec("numba"):
-        from looselabels import _rows_numba
-
-        return _rows_numba
-    return _rows
-
-
-def _row_problem(transition, class_prior, tol) -> RowProblem:
-    transition = np.where(transition > 0, np.maximum(transition, SMALLEST), 0.0)
-    n_classes = len(transition)
-    anchor = np.full(n_classes, 1 / n_classes) if class_prior is None else class_prior
-    uniform = np.ptp(anchor) == 0  # then the term is a constant
-    left, values, right = np.linalg.svd(transition, full_matrices=False)
-    rank = int(np.sum(values > values[0] * max(transition.shape) * np.finfo(float).eps))
-    return RowProblem(
-        transition,
-        (right[:rank].T / values[:rank]) @ left[:, :rank].T,
-        rank,
-        None if uniform else np.log(anchor),
-        anchor,
-        tol,
-    )
-
-
-def _possible_part(labels, transition):
-    """Leave out labels that no class can have (they are warned of) and those that are rounding."""
-    xp = array_namespace(labels)
-    labels = xp.where(xp.any(transition > 0, axis=0) & (labels > NEGLIGIBLE), labels, 0.0)
-    total = xp.sum(labels, axis=1, keepdims=True)
-    return labels / xp.where(total > 0, total, 1.0)
-
-
-def _explain_all(labels, class_proba, transition):
-    """Where a label seen would be impossible, add classes that can have it, as rare as it is."""
-    xp = array_namespace(labels)
-    if bool(xp.all(transition > 0)):
-        return class_proba
-    missing = xp.where(class_proba @ transition <= 0, labels, 0.0)
-    total = xp.sum(transition, axis=0)
-    sources = xp.matrix_transpose(transition / xp.where(total > 0, total, 1.0))
-    return _rows.on_simplex(class_proba + missing @ sources)
-
-
 # ---------------------------------------------------------------------------------- input and words
 
 
@@ -652,7 +428,7 @@ def _infer_present(label_proba, given, weight, counts, prior, tol, max_iter) -> 
     )
     transition = given if counts is None else _normalized(counts, given)
     transition[kept] = as_numpy("transition", found.transition)
-    return found._replace(class_proba=class_proba, transition=_like(label_proba, transition))
+    return found._replace(class_proba=class_proba, transition=like(label_proba, transition))
 
 
 def _warn(found: PassFound, transition, n_rows, converged):
@@ -674,31 +450,3 @@ def _warn(found: PassFound, transition, n_rows, converged):
             ConvergenceWarning,
             stacklevel=3,
         )
-
-
-# ------------------------------------------------------------------------------------ small algebra
-
-
-def _like(array, values):
-    """Return NumPy `values` in the library, type and place of `array`."""
-    return array_namespace(array).asarray(values, dtype=array.dtype, device=device(array))
-
-
-def _weighted(rows, weight):
-    if weight is None:
-        return rows
-    return rows * (weight if rows.ndim == 1 else weight[:, None])
-
-
-def _minus_divergence(labels, explained):
-    """Return −KL(S, q) = Σ_s S_s log(q_s / S_s) of each row; −inf where q misses a label of S."""
-    xp = array_namespace(labels)
-    return xp.sum(_xlogy(labels, explained / xp.where(labels > 0, labels, 1.0)), axis=1)
-
-
-def _xlogy(x, y):
-    """Return x log y, and 0 where x is 0."""
-    xp = array_namespace(x)
-    y = xp.where(x > 0, y, 1.0)
-    safe = xp.where(y > 0, y, 1.0)
-    return xp.where(y > 0, x * xp.log(safe), -xp.inf)
