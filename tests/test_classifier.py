@@ -40,6 +40,7 @@ from looselabels import (
     neg_label_log_loss,
 )
 from looselabels.datasets import gaussian_class_proba, make_gaussians, make_loose_labels
+from looselabels.inference import class_proba_from
 
 pandas = pytest.importorskip("pandas", reason="the extra `tables` is not installed")
 polars = pytest.importorskip("polars", reason="polars is not installed")
@@ -201,6 +202,10 @@ def test_a_label_the_transition_lacks_is_listed():
         ({"estimator": Perceptron()}, "Perceptron has no predict_proba.*CalibratedClassifierCV"),
         ({"strength": -1}, "strength must be 0 or more; it is -1"),
         ({"strength": np.nan}, "strength must be 0 or more"),
+        ({"strength": "much"}, "strength must be 0 or more; it is 'much'"),
+        ({"cv": 1}, "cv must be 2 folds or more, a splitter or 'oob'; it is 1"),
+        ({"cv": 2.5}, "cv must be 2 folds or more.*it is 2.5"),
+        ({"class_prior": {"cat": 5, "dog": 7}}, "must be between 0 and 1|sums to 12"),
         ({"calibrate": "platt"}, "calibrate must be None, 'temperature' or 'marginals'"),
         ({"cv": "oob"}, "cv is 'oob' for GaussianNB"),
         ({"cv": "all"}, "cv is 'all'"),
@@ -626,41 +631,43 @@ def test_nothing_is_seeded_globally_and_the_estimator_is_left_alone():
 
 def test_a_label_of_the_transition_that_never_occurs_is_allowed():
     design = Transition.identity(["bird", "cat", "dog"])
-    clf = DecoupledClassifier(GaussianNB(), design).fit(X_PETS, PETS)
+    with pytest.warns(UserWarning, match=r"Labels \['bird'\] of the transition are not in y"):
+        clf = DecoupledClassifier(GaussianNB(), design).fit(X_PETS, PETS)
     assert_array_equal(clf.predict_proba(X_PETS)[:, 0], 0)
     assert clf.score(X_PETS, PETS) == 1
 
 
-@pytest.mark.parametrize("calibrate", ["temperature", "marginals"])
-def test_calibration_is_fitted_out_of_sample_and_used_in_prediction(calibrate):
+class OverConfident(GaussianNB):
+    """Says p(label | x)⁴, normalized: a temperature of 1/4 would make it honest."""
+
+    def predict_proba(self, X):
+        proba = super().predict_proba(X) ** 4
+        return proba / proba.sum(axis=1, keepdims=True)
+
+
+def test_the_temperature_makes_an_over_confident_classifier_honest():
+    train, fresh = make_gaussians(1500, random_state=0), make_gaussians(1500, random_state=1)
+    design = Transition.identity(train.classes).with_noise(0.1)
+    labels, new_labels = (make_loose_labels(d.y, design, random_state=2) for d in (train, fresh))
+    plain = DecoupledClassifier(OverConfident(), design, random_state=0).fit(train.X, labels)
+    fixed = clone(plain).set_params(calibrate="temperature").fit(train.X, labels)
+    assert fixed.calibration_.power == pytest.approx(1 / 4, rel=0.4)
+    after = neg_label_log_loss(fixed, fresh.X, new_labels)
+    assert after > neg_label_log_loss(plain, fresh.X, new_labels) + 0.01
+
+
+@pytest.mark.parametrize("weights", [None, [1, 2, 3, 4]])
+def test_marginals_are_the_label_frequencies_of_the_estimator_s_world(weights):
     data = make_gaussians(800, random_state=0)
     design = Transition.identity(data.classes).with_noise(0.1)
     labels = make_loose_labels(data.y, design, random_state=0)
-    knn = KNeighborsClassifier(3)
-    plain = DecoupledClassifier(knn, design, random_state=0).fit(data.X, labels)
-    fixed = DecoupledClassifier(knn, design, calibrate=calibrate, random_state=0)
-    fixed.fit(data.X, labels)
-    if calibrate == "temperature":
-        assert fixed.calibration_.power != 1
-        assert neg_label_log_loss(fixed, data.X, labels) != neg_label_log_loss(
-            plain, data.X, labels
-        )
-    else:
-        shares = [np.mean(labels == name) for name in fixed.labels_]
-        weighted = clone(fixed).set_params(
-            estimator=GaussianNB(),
-            label_weights={name: k + 1 for k, name in enumerate(fixed.labels_)},
-        )
-        weighted.fit(data.X, labels)
-        corrected = np.average(
-            weighted.calibration_.apply(weighted.label_proba_),
-            axis=0,
-            weights=weighted.label_weights_[design.label_index(labels)],
-        )
-        in_its_world = np.array(shares) * [1, 2, 3, 4]
-        assert_allclose(corrected, in_its_world / in_its_world.sum(), atol=1e-3)
-        corrected = fixed.calibration_.apply(fixed.label_proba_)
-        assert_allclose(corrected.mean(axis=0), shares, atol=1e-3)
+    clf = DecoupledClassifier(
+        GaussianNB(), design, calibrate="marginals", label_weights=weights, random_state=0
+    ).fit(data.X, labels)
+    index = design.label_index(labels)
+    weight = np.ones(800) if weights is None else np.array(weights)[index]
+    mean = np.average(clf.calibration_.apply(clf.label_proba_), axis=0, weights=weight)
+    assert_allclose(mean, np.bincount(index, weight) / weight.sum(), atol=1e-3)
 
 
 def test_identifiability_is_warned_of_at_fit_and_not_at_each_prediction():
@@ -670,3 +677,118 @@ def test_identifiability_is_warned_of_at_fit_and_not_at_each_prediction():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clf.predict_proba(np.vstack([X_PETS, [[100.0, 100.0]]]))
+
+
+def test_labels_without_weight_still_speak_in_w():
+    data = make_gaussians(600, random_state=0)
+    design = Transition.partial(data.classes, labeled=0.3)
+    labels = make_loose_labels(data.y, design, random_state=0)
+    flat = DecoupledClassifier(ExactGaussians(design), design, cv=2).fit(data.X, labels)
+    weighted = clone(flat).set_params(label_weights=[1.0, 2.0, 3.0, 4.0, 0.0])
+    weighted.fit(data.X, labels)
+    expected = flat.class_proba_given_label_
+    assert_allclose(weighted.class_proba_given_label_, expected, atol=1e-6)
+    assert_allclose(weighted.predict_proba_given_label(data.X, labels), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_routing_does_not_change_what_weights_do(cv):
+    weight = np.random.default_rng(0).random(60)
+    settings = {"cv": cv, "random_state": 0, "label_weights": {"cat": 3, "dog": 1}}
+    plain = DecoupledClassifier(GaussianNB(), **settings)
+    with_weight = clone(plain).fit(X_PETS, PETS, sample_weight=weight).predict_proba(X_PETS)
+    without = clone(plain).fit(X_PETS, PETS).predict_proba(X_PETS)
+    with sklearn.config_context(enable_metadata_routing=True):
+        base = GaussianNB().set_fit_request(sample_weight=True)
+        routed = DecoupledClassifier(base, **settings).set_fit_request(sample_weight=True)
+        assert_allclose(clone(routed).fit(X_PETS, PETS).predict_proba(X_PETS), without)
+        found = clone(routed).fit(X_PETS, PETS, sample_weight=weight).predict_proba(X_PETS)
+        assert_allclose(found, with_weight)
+        folds, params = LabelStratifiedKFold(3, random_state=0), {"sample_weight": weight}
+        routed.set_score_request(sample_weight=True)
+        assert cross_val_score(routed, X_PETS, PETS, cv=folds, params=params).min() == 1
+
+
+def test_a_pipeline_is_scored_by_its_labels_too():
+    pipe = make_pipeline(StandardScaler(), DecoupledClassifier(GaussianNB(), random_state=0))
+    folds = LabelStratifiedKFold(3, random_state=0)
+    scores = cross_val_score(pipe, X_PETS, HALF, scoring=neg_label_log_loss, cv=folds)
+    assert np.isfinite(scores).all()
+
+
+def test_a_fit_that_fails_leaves_the_last_one_whole():
+    clf = DecoupledClassifier(GaussianNB(), cv=2).fit(X_PETS, HALF)
+    before = clf.predict_proba(X_PETS)
+    broken = X_PETS.copy()
+    broken[0, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        clf.fit(broken, np.where(HALF == "cat", "lion", HALF))
+    assert clf.classes_.tolist() == ["cat", "dog"]
+    assert_array_equal(clf.predict_proba(X_PETS), before)
+    fresh = DecoupledClassifier(GaussianNB(), cv=2)
+    with pytest.raises(ValueError, match="NaN"):
+        fresh.fit(broken, HALF)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X_PETS)
+
+
+def test_threads_leave_warnings_and_blas_as_they_were():
+    from threadpoolctl import threadpool_info
+
+    label_proba = np.random.default_rng(0).dirichlet(np.ones(3), 20_000)  # several blocks
+    design = Transition.partial(["cat", "dog"], labeled=0.6)
+
+    def state():
+        blas = [(library["filepath"], library["num_threads"]) for library in threadpool_info()]
+        return list(warnings.filters), blas
+
+    class_proba_from(label_proba, design)  # loads what it needs
+    before = state()
+    threads = [
+        threading.Thread(target=class_proba_from, args=(label_proba, design)) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert state() == before
+
+
+def test_classes_of_mixed_names_are_scored():
+    design = Transition.partial([1], labeled=0.5, negative="other")
+    y = np.where((PETS == "cat") & (np.arange(60) % 2 == 0), 1, None)
+    clf = DecoupledClassifier(GaussianNB(), design).fit(X_PETS, y)
+    assert clf.score(X_PETS, [1] * 30 + ["other"] * 30) > 0.9
+
+
+def test_a_weight_is_a_repeated_row_in_what_is_assumed():
+    weight = np.where(HALF == None, 5, 1)  # noqa: E711  elementwise
+    weighted = DecoupledClassifier(GaussianNB()).fit(X_PETS, HALF, sample_weight=weight)
+    rows = np.repeat(np.arange(60), weight)
+    repeated = DecoupledClassifier(GaussianNB()).fit(X_PETS[rows], HALF[rows])
+    assert_allclose(weighted.transition_.proba, repeated.transition_.proba)
+    assert_allclose(weighted.class_prior_, repeated.class_prior_)
+
+
+def test_an_unfitted_frozen_model_is_named():
+    with pytest.raises(NotFittedError):
+        DecoupledClassifier(FrozenEstimator(GaussianNB())).fit(X_PETS, PETS)
+
+
+def test_classes_that_no_label_tells_apart_are_named_at_fit():
+    design = Transition.from_meanings({"pet": ["cat", "dog"], "other": "other"})
+    y = np.where(PETS == "cat", "pet", "other")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        DecoupledClassifier(GaussianNB(), design).fit(X_PETS, y)
+    assert any("no label tells ('cat', 'dog') apart" in str(w.message) for w in caught)
+
+
+def test_single_precision_stays_single():
+    class Single(GaussianNB):
+        def predict_proba(self, X):
+            return super().predict_proba(X).astype(np.float32)
+
+    clf = DecoupledClassifier(Single(), cv=2).fit(X_PETS.astype(np.float32), HALF)
+    for array in (clf.label_proba_, clf.class_proba_, clf.predict_proba(X_PETS)):
+        assert array.dtype == np.float32

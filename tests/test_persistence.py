@@ -48,7 +48,7 @@ MERGED = Transition.combine(
     {"pets": Transition.identity(["cat", "dog"]), "web": Transition.partial(["cat", "dog"])},
     sizes={"pets": 1, "web": 1},
 )
-MERGED_Y = [("pets", y) if y else ("web", ("cat", None)[i % 2]) for i, y in enumerate(Y)]
+MERGED_Y = [("pets", y) if y else ("web", ("cat", "dog", None)[i % 3]) for i, y in enumerate(Y)]
 FROZEN = FrozenEstimator(GaussianNB().fit(X[::2], np.array(["dog", "cat"])[1 - TRUTH[::2]]))
 
 

@@ -86,7 +86,7 @@ def test_names_are_plain_python_whatever_library_they_come_from():
     t = Transition(np.full((1, 5), 0.2), np.array(["a"]), labels)
     assert t.labels == (1, 2.5, "x", False, None)
     assert [type(name) for name in t.labels[:4]] == [int, float, str, bool]
-    for missing in (None, np.nan, float("nan"), pandas.NaT, np.datetime64("NaT")):
+    for missing in (None, np.nan, float("nan"), pandas.NaT, np.datetime64("NaT", "s")):
         assert Transition([[1.0]], ["a"], [missing]).labels == (None,)
 
 

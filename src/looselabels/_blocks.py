@@ -2,8 +2,8 @@
 
 `solve_block` is the whole of the work on a block of rows, and pure: it takes arrays and returns its
 answer with sums that add up over blocks (label mass, objective) and the certificates. `Rows` drives
-it over arrays in memory, in threads where kernels are compiled; a driver over processes or a cluster
-is another class with such a `solve`.
+it over arrays in memory, in threads where kernels are compiled; a driver over processes or a
+cluster is another class with such a `solve`.
 """
 
 import os

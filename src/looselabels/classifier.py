@@ -2,6 +2,7 @@
 
 import warnings
 from inspect import signature
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn import get_config
@@ -9,9 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import DataConversionWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import accuracy_score
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Bunch, _safe_indexing, get_tags, indexable
+from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -20,15 +20,15 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from looselabels._names import numbers_by_name, read_column
-from looselabels._validation import IdentifiabilityWarning, check_row_stochastic, short_repr
+from looselabels._names import listed, numbers_by_name, read_column
+from looselabels._validation import check_class_prior, check_row_stochastic, short_repr
 from looselabels.calibration import (
     Calibration,
     to_real_world,
     unweighted_transition,
     weighted_transition,
 )
-from looselabels.inference import condition_on_label, infer
+from looselabels.inference import class_proba_from, condition_on_label, infer
 from looselabels.out_of_sample import LabelStratifiedKFold, align, fit_and_predict
 from looselabels.transition import Transition
 
@@ -154,22 +154,26 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             For the fit of `estimator`, and ``groups`` for the splitter.
         """
         estimator = self._check_parameters()
-        y = _column(y)
-        X, y = indexable(X, y)
+        X, y = indexable(X, _column(y))
         validate_data(self, X, skip_check_array=True)
         sample_weight = _check_weight(sample_weight, X)
-        index = self._assume(y, sample_weight)
-        weights = self._weigh_labels(estimator)
-        params = self._route(estimator, sample_weight, weights, index, fit_params)
+        design, index, class_prior = self._assume(y, sample_weight)
+        weights = self._weigh_labels(estimator, design, class_prior)
+        fit_params, split_params = self._route(
+            estimator, sample_weight, None if weights is None else weights[index], fit_params
+        )
         if isinstance(estimator, FrozenEstimator):
-            self.estimator_, label_proba = estimator, self._label_proba(estimator, X)
+            check_is_fitted(estimator)
+            label_proba = _label_proba(estimator, X, design)
         else:
-            folds = self._folds(estimator, X, y, index, params.splitter.split)
-            self.estimator_, label_proba = fit_and_predict(
-                estimator, X, index, len(self.labels_), folds, params.estimator.fit, self.n_jobs,
+            folds = self._folds(estimator, X, y, index, split_params)
+            estimator, label_proba = fit_and_predict(
+                estimator, X, index, len(design.labels), folds, fit_params, self.n_jobs,
                 self._progress(1 if folds == "oob" else 1 + len(folds)),
             )  # fmt: skip
-        return self._decouple(label_proba, index, sample_weight, weights)
+        return self._decouple(
+            estimator, design, class_prior, label_proba, index, sample_weight, weights
+        )
 
     def fit_from_proba(self, label_proba, y, sample_weight=None):
         """Fit to out-of-sample p(label | x) of a model that lives elsewhere, and the labels `y`.
@@ -180,49 +184,65 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self._check_parameters()
         y = _column(y)
         sample_weight = _check_weight(sample_weight, y)
-        index = self._assume(y, sample_weight)
-        self.estimator_ = GivenProba(len(self.labels_))
-        label_proba = self.estimator_.predict_proba(label_proba)
+        design, index, class_prior = self._assume(y, sample_weight)
+        estimator = GivenProba(len(design.labels))
+        label_proba = estimator.predict_proba(label_proba)
         if len(label_proba) != len(index):
             raise ValueError(f"label_proba has {len(label_proba)} rows; y has {len(index)}.")
         validate_data(self, label_proba, skip_check_array=True)
-        return self._decouple(label_proba, index, sample_weight, None)
+        return self._decouple(
+            estimator, design, class_prior, label_proba, index, sample_weight, None
+        )
 
     def _assume(self, y, sample_weight):
-        """Set what is assumed of the labels, and return the position of each sample's label."""
+        """Return what is assumed: the design, the position of each label, the class prior."""
         if _num_samples(y) < 2:
             raise ValueError(f"fit needs at least two samples; y has n_samples={_num_samples(y)}.")
         design = self.transition
         if design is None:
-            design = Transition.from_labels(y, class_prior=self.class_prior)
+            design = Transition.from_labels(
+                y, class_prior=self.class_prior, sample_weight=sample_weight
+            )
         index = design.label_index(y)
-        self.transition_ = design
-        self.classes_, self.labels_ = _as_array(design.classes), _as_array(design.labels)
+        shares = np.bincount(index, sample_weight, minlength=len(design.labels))
+        unseen = [name for name, n in zip(design.labels, shares, strict=True) if n == 0 and name]
+        if unseen:
+            warnings.warn(
+                f"Labels {listed(unseen)} of the transition are not in y: nothing is learned of "
+                "them.",
+                UserWarning,
+                stacklevel=3,
+            )
+        design.check_identifiable()
         if self.class_prior is None:
-            shares = np.bincount(index, sample_weight, minlength=len(design.labels))[None, :]
-            self.class_prior_ = _quietly(infer, shares / shares.sum(), design).class_proba[0]
+            class_prior = class_proba_from(shares[None, :] / shares.sum(), design)[0]
         else:
-            self.class_prior_ = numbers_by_name("class_prior", self.class_prior, design.classes)
+            given = numbers_by_name("class_prior", self.class_prior, design.classes)
+            class_prior = check_class_prior(given, len(design.classes))
         self._say(f"assumed {design!r}")
-        return index
+        return design, index, class_prior
 
-    def _decouple(self, label_proba, index, sample_weight, weights):
-        """Go down the line: calibrate, infer, condition on the label."""
-        self.label_proba_, self.label_weights_ = label_proba, weights
+    def _decouple(self, estimator, design, class_prior, label_proba, index, sample_weight, weights):
+        """Go down the line (calibrate, infer, condition on the label) and keep what was found."""
         frequency = _times(sample_weight, None if weights is None else weights[index])
-        self.calibration_ = Calibration.fit(self.calibrate, label_proba, index, frequency)
-        design = self._transition_of_estimator()
+        calibration = Calibration.fit(self.calibrate, label_proba, index, frequency)
+        inner = design.proba if weights is None else weighted_transition(design.proba, weights)
         found = infer(
-            self.calibration_.apply(label_proba),
-            design,
+            calibration.apply(label_proba),
+            inner,
             sample_weight=sample_weight,
-            pseudocounts=None if np.isinf(self.strength) else self.strength * design,
+            pseudocounts=None if np.isinf(self.strength) else self.strength * inner,
         )
+        # Nothing is set before all has been found: a fit that fails leaves the last one whole.
+        self.estimator_, self.calibration_, self.label_weights_ = estimator, calibration, weights
+        self.transition_ = design
         if np.isfinite(self.strength):
             self.transition_ = self._learned(found.transition)
+        self.classes_, self.labels_ = _as_array(design.classes), _as_array(design.labels)
+        self.class_prior_, self.label_proba_ = class_prior, label_proba
         self.class_proba_ = self._of_real_world(found.class_proba)
         self.class_proba_given_label_ = condition_on_label(
-            found.class_proba, found.transition, index
+            self.class_proba_, self.transition_.proba, index
         )
         self.objective_, self.gap_ = found.objective, found.gap
         self.n_iter_, self.converged_ = found.n_iter, found.converged
@@ -231,14 +251,22 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     # --------------------------------------------------------------------------------- predict
 
     def predict_label_proba(self, X):
-        """Return p(label | x), of the real world; columns are `labels_`."""
+        """Return p(label | x); columns are `labels_`.
+
+        It is what the estimator says, calibrated; with label weights, which move the estimator to
+        another world, what p(class | x) and the transition imply.
+        """
         if self._fitted().label_weights_ is not None:
             return self.predict_proba(X) @ self.transition_.proba
-        return self.calibration_.apply(self._label_proba(self.estimator_, X))
+        return self.calibration_.apply(_label_proba(self.estimator_, X, self.transition_))
 
     def predict_proba(self, X):
         """Return p(class | x); columns are `classes_`."""
-        return self._of_real_world(self._fitted()._class_proba(X))
+        label_proba = _label_proba(self._fitted().estimator_, X, self.transition_)
+        inner = self.transition_.proba
+        if self.label_weights_ is not None:
+            inner = weighted_transition(inner, self.label_weights_)
+        return self._of_real_world(class_proba_from(self.calibration_.apply(label_proba), inner))
 
     def predict_log_proba(self, X):
         """Return log p(class | x), −inf where a class is ruled out."""
@@ -253,34 +281,19 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def predict_proba_given_label(self, X, y):
         """Return p(class | x, label), for rows whose labels `y` are given."""
         index = self._fitted().transition_.label_index(_column(y))
-        return condition_on_label(self._class_proba(X), self._transition_of_estimator(), index)
+        return condition_on_label(self.predict_proba(X), self.transition_.proba, index)
 
     def score(self, X, y, sample_weight=None):
         """Return the accuracy against the *classes* `y`; rows where it is missing are left out."""
         names, index = read_column("y", _column(y))
-        known = np.array([name is not None for name in names])[index]
-        if not known.any():
+        rows = np.flatnonzero(np.array([name is not None for name in names])[index])
+        if not len(rows):
             raise ValueError("y has no class to score against; all are missing.")
-        rows = np.flatnonzero(known)
-        truth = _as_array([names[i] for i in index[rows]])
+        (X,) = indexable(X)
+        predicted = self.predict(_safe_indexing(X, rows)).tolist()
+        right = [guess == names[k] for guess, k in zip(predicted, index[rows], strict=True)]
         weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
-        return accuracy_score(truth, self.predict(_safe_indexing(X, rows)), sample_weight=weight)
-
-    def _class_proba(self, X):
-        """Return p(class | x) in the world of the estimator."""
-        label_proba = self.calibration_.apply(self._label_proba(self.estimator_, X))
-        return _quietly(infer, label_proba, self._transition_of_estimator()).class_proba
-
-    def _label_proba(self, estimator, X):
-        columns = None
-        if isinstance(estimator, FrozenEstimator):  # it knows the labels by their names
-            columns = self.transition_.label_index(estimator.classes_)
-        return align(estimator, X, len(self.labels_), columns)
-
-    def _transition_of_estimator(self):
-        if self.label_weights_ is None:
-            return self.transition_.proba
-        return weighted_transition(self.transition_.proba, self.label_weights_)
+        return float(np.average(right, weights=weight))
 
     def _of_real_world(self, class_proba):
         if self.label_weights_ is None:
@@ -294,15 +307,15 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return Transition(fitted, design.classes, design.labels)
 
     def _fitted(self):
-        check_is_fitted(self)
+        check_is_fitted(self, "converged_")
         return self
 
     # -------------------------------------------------------------------------------- plumbing
 
     def _check_parameters(self):
         """Return the estimator to use, or say which parameter is off."""
-        if not self.strength >= 0:
-            raise ValueError(f"strength must be 0 or more; it is {self.strength!r}.")
+        if not (isinstance(self.strength, Real) and float(self.strength) >= 0):
+            raise ValueError(f"strength must be 0 or more; it is {short_repr(self.strength)}.")
         if self.calibrate not in (None, "temperature", "marginals"):
             raise ValueError(
                 "calibrate must be None, 'temperature' or 'marginals'; it is "
@@ -324,7 +337,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _default_estimator(self):
         return RandomForestClassifier(200, min_samples_leaf=3, random_state=self.random_state)
 
-    def _weigh_labels(self, estimator):
+    def _weigh_labels(self, estimator, design, class_prior):
         """Return the weight of each label in training, or None for equal ones."""
         if self.label_weights is None:
             return None
@@ -341,27 +354,27 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                     "label_weights must be None, 'costs' or a weight for each label; it is "
                     f"{self.label_weights!r}."
                 )
-            weights = self.transition_.label_weights(self.class_prior_)
+            weights = design.label_weights(class_prior)
         else:
-            weights = numbers_by_name("label_weights", self.label_weights, self.transition_.labels)
-        weighted_transition(self.transition_.proba, weights)  # says if a class would be lost
+            weights = numbers_by_name("label_weights", self.label_weights, design.labels)
+        weighted_transition(design.proba, weights)  # says if a class would be lost
         return None if np.ptp(weights) == 0 else weights
 
-    def _route(self, estimator, sample_weight, weights, index, fit_params):
-        """Return what goes to the splitter and what to the fit of the estimator."""
+    def _route(self, estimator, sample_weight, label_weight, fit_params):
+        """Return what goes to the fit of the estimator, and what to the splitter."""
         if get_config()["enable_metadata_routing"]:
             given = {} if sample_weight is None else {"sample_weight": sample_weight}
             routed = process_routing(self, "fit", **given, **fit_params)
+            fit = dict(routed.estimator.fit)
+            split = dict(routed.splitter.split) if _has_routing(self.cv) else {}
         else:
             fit = {name: value for name, value in fit_params.items() if name != "groups"}
             split = {name: value for name, value in fit_params.items() if name == "groups"}
-            routed = Bunch(estimator=Bunch(fit=fit), splitter=Bunch(split=split))
             if sample_weight is not None:
                 self._pass_weight(estimator, fit, sample_weight)
-        if weights is not None:
-            weight = {_weight_parameter(estimator): _times(sample_weight, weights[index])}
-            routed.estimator.fit = {**routed.estimator.fit, **weight}
-        return routed
+        if label_weight is not None:
+            fit[_weight_parameter(estimator)] = _times(sample_weight, label_weight)
+        return fit, split
 
     @staticmethod
     def _pass_weight(estimator, fit, sample_weight):
@@ -393,7 +406,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                     "oob_score, others take a number of folds or a splitter."
                 )
             return cv
-        if isinstance(cv, int | np.integer):
+        if isinstance(cv, bool | float) or (isinstance(cv, Integral) and cv < 2):
+            raise ValueError(f"cv must be 2 folds or more, a splitter or 'oob'; it is {cv!r}.")
+        if isinstance(cv, Integral):
             folds = LabelStratifiedKFold(int(cv), random_state=self.random_state)
             return list(folds.split(X, y))
         if hasattr(cv, "split"):
@@ -422,8 +437,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         """Return how metadata travels: to the fit of `estimator`, and to the splitter `cv`."""
         estimator = self._default_estimator() if self.estimator is None else self.estimator
         fit = MethodMapping().add(caller="fit", callee="fit")
-        router = MetadataRouter(owner=self).add(estimator=estimator, method_mapping=fit)
-        if hasattr(self.cv, "get_metadata_routing"):
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(estimator=estimator, method_mapping=fit)
+        if _has_routing(self.cv):
             split = MethodMapping().add(caller="fit", callee="split")
             router.add(splitter=self.cv, method_mapping=split)
         return router
@@ -463,8 +479,9 @@ def neg_label_log_loss(estimator, X, y, sample_weight=None):
     The mean log p(label | x) of the labels `y` (missing ones are a label too, where the transition
     has it). Pass it as ``scoring``, with `LabelStratifiedKFold` as ``cv``.
     """
-    index = estimator.transition_.label_index(y)
-    label_proba = estimator.predict_proba(X) @ estimator.transition_.proba
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    index = last.transition_.label_index(_column(y))
+    label_proba = estimator.predict_proba(X) @ last.transition_.proba
     given = label_proba[np.arange(len(index)), index]
     return float(np.average(np.log(np.maximum(given, 1e-12)), weights=sample_weight))
 
@@ -508,14 +525,21 @@ def _as_array(names):
 
 def _weight_parameter(estimator):
     """Return the name under which the fit of `estimator` takes sample weights, or None."""
-    if isinstance(estimator, Pipeline):
+    if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
         inner = _weight_parameter(estimator.steps[-1][1])
         return None if inner is None else f"{estimator.steps[-1][0]}__{inner}"
-    return "sample_weight" if "sample_weight" in signature(estimator.fit).parameters else None
+    if isinstance(estimator, Pipeline) or "sample_weight" in signature(estimator.fit).parameters:
+        return "sample_weight"
+    return None
 
 
-def _quietly(function, *args):
-    """Call a function without the warning that some rows leave their class open."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IdentifiabilityWarning)
-        return function(*args)
+def _has_routing(cv):
+    return hasattr(cv, "get_metadata_routing")
+
+
+def _label_proba(estimator, X, design):
+    """Return p(label | x) as the estimator says it, one column a label of the design."""
+    columns = None
+    if isinstance(estimator, FrozenEstimator):  # it knows the labels by their names
+        columns = design.label_index(estimator.classes_)
+    return align(estimator, X, len(design.labels), columns)

@@ -259,8 +259,9 @@ def condition_on_label(class_proba, transition, label_index):
     if rows.shape[0]:
         warnings.warn(
             f"{rows.shape[0]} rows have a label that none of their classes can have (first: row "
-            f"{int(rows[0])}, label {int(index[rows[0]])}); the label is believed, not x. A little "
-            "noise in the transition makes such labels possible.",
+            f"{int(rows[0])}, label {int(index[rows[0]])}); the label is believed, not x "
+            "(and x, where no class at all has the label). A little noise in the transition makes "
+            "such labels possible.",
             InconsistentLabelWarning,
             stacklevel=2,
         )

@@ -87,8 +87,9 @@ def fit_and_predict(estimator, X, index, n_labels, folds, fit_params, n_jobs, re
     parts = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_fit_one)(clone(estimator), X, index, n_labels, rows, fit_params) for rows in folds
     )
-    label_proba = np.zeros((len(index), n_labels))
+    label_proba = np.zeros((len(index), n_labels), dtype=np.float32)
     for done, ((_, test), part) in enumerate(zip(folds, parts, strict=True), start=1):
+        label_proba = label_proba.astype(np.result_type(label_proba, part), copy=False)
         label_proba[test] = part
         report(f"fold {done} of {len(folds)}")
     missing = np.flatnonzero(label_proba.sum(axis=1) == 0)

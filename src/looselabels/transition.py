@@ -132,7 +132,14 @@ class Transition:
 
     @classmethod
     def from_labels(
-        cls, y, negative=None, labeled=None, class_prior=None, noise=0.0
+        cls,
+        y,
+        negative=None,
+        labeled=None,
+        class_prior=None,
+        noise=0.0,
+        *,
+        sample_weight=None,
     ) -> "Transition":
         """Return the design that a column of given labels implies.
 
@@ -150,6 +157,7 @@ class Transition:
         class_prior : the share of each class among all samples, by name
             The negative class may be left out. A share n_k / (n · class_prior_k) is labeled.
         noise : the rate of `with_noise`
+        sample_weight : how often each sample counts, optional
 
         Examples
         --------
@@ -165,7 +173,7 @@ class Transition:
         other    0    0            1
         """
         negative = plain_name(negative)
-        counts, n_unlabeled = _count_labels(y, negative)
+        counts, n_unlabeled = _count_labels(y, negative, sample_weight)
         if labeled is not None and class_prior is not None:
             raise ValueError("labeled and class_prior both set the labeled share; give one.")
         if class_prior is not None:
@@ -598,10 +606,11 @@ def _read_prior(class_prior, classes):
     return check_class_prior(prior, len(classes))
 
 
-def _count_labels(y, negative):
+def _count_labels(y, negative, sample_weight=None):
     """Return how often each label occurs, in the order of the labels, and how many are missing."""
     names, index = read_column("y", y)
-    counts = dict(zip(names, np.bincount(index, minlength=len(names)).tolist(), strict=True))
+    mass = np.bincount(index, sample_weight, minlength=len(names))
+    counts = dict(zip(names, mass.tolist(), strict=True))
     n_unlabeled = counts.pop(None, 0)
     if counts.pop(negative, 0) > 0:
         raise ValueError(
