@@ -578,7 +578,8 @@ def test_fuzzed_rows_are_certified_whatever_their_zeros(label_proba, transition,
             pseudocounts=transition if learn else None,
             max_iter=30,
         )
-    assert found.gap.max() <= 1e-6 or (learn and not found.converged)
+    # The linear prior and unfinished transitions may leave a row undone, and then must say so.
+    assert found.gap.max() <= 1e-6 or ((prior or learn) and not found.converged)
     assert_allclose(found.class_proba.sum(axis=1), 1)
     assert_array_equal(found.transition[transition == 0], 0)
 
