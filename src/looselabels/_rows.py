@@ -347,7 +347,7 @@ def ratio(x, y):
 
 
 def put_rows(where, old, new):
-    """Return `old` with `new` in the rows marked, without writing in place (JAX arrays cannot)."""
+    """Return `old` with `new` in the rows marked, without writing in place."""
     xp = array_namespace(old)
     position = xp.clip(xp.cumulative_sum(xp.astype(where, xp.int64)) - 1, 0, None)
     return _where(xp, where, xp.take(new, position, axis=0), old)

@@ -205,8 +205,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             )
         index = design.label_index(y)
         shares = np.bincount(index, sample_weight, minlength=len(design.labels))
-        unseen = [design.labels[s] for s in set(range(len(shares))) - set(index.tolist())]
-        unseen = [name for name in unseen if name is not None]
+        absent = np.setdiff1d(np.arange(len(design.labels)), index)
+        unseen = [design.labels[s] for s in absent if design.labels[s] is not None]
         if unseen:
             warnings.warn(
                 f"Labels {listed(unseen)} of the transition are not in y: nothing is learned of "
