@@ -439,6 +439,21 @@ class TestCorners:
         found = infer(label_proba, transition, pseudocounts=1e12 * transition)
         assert_allclose(found.transition, transition, atol=1e-9)
 
+    @pytest.mark.parametrize("tiny", [1e-13, 1e-10, 1e-8])
+    def test_labels_that_are_almost_ruled_out(self, rng, solver, tiny, monkeypatch):
+        """As a softmax gives them; the dual cannot finish such rows, and must not go on trying."""
+        compiled = pytest.importorskip("looselabels._rows_numba", exc_type=ImportError)
+        rounds, settle = [], compiled._settle_prices
+        monkeypatch.setattr(
+            compiled, "_settle_prices", lambda *given: rounds.append(1) or settle(*given)
+        )
+        votes = rng.multinomial(100, rng.dirichlet(np.full(10, 0.2), 200)) / 100 + tiny
+        label_proba = votes / votes.sum(axis=1, keepdims=True)
+        transition = 0.7 * np.eye(10) + 0.3 / 10
+        found = infer(label_proba, transition)
+        assert found.converged
+        assert len(rounds) < 20
+
     def test_tiny_numbers(self, rng, solver):
         label_proba, _ = simulate(rng, n_labels=3)
         label_proba[0] = [1e-300, 0, 1]
