@@ -20,6 +20,7 @@ LAYERS = [
     "plotting",
     "transition",
     "calibration",
+    "forest",
     "out_of_sample",
     "classifier",
     "persistence",
