@@ -8,6 +8,7 @@ from scipy.optimize import minimize_scalar
 
 from looselabels.calibration import (
     Calibration,
+    fit_class_calibration,
     fit_marginals,
     fit_temperature,
     to_real_world,
@@ -119,3 +120,50 @@ def test_inference_in_the_weighted_world_finds_the_real_classes(rng):
     found = infer(g, weighted_transition(design.proba, weights))
     back = to_real_world(found.class_proba, design.proba, weights)
     assert_allclose(back, data.class_proba, atol=1e-7)
+
+
+@given(class_proba=positive_rows(6, 3), transition=positive_rows(3, 4))
+def test_class_calibration_makes_the_labels_no_less_likely(class_proba, transition):
+    index = np.array([0, 1, 2, 3, 0, 1])
+    found, _ = fit_class_calibration(class_proba, transition, index)
+
+    def log_likelihood(proba):
+        return np.log((proba @ transition)[np.arange(6), index]).sum()
+
+    assert log_likelihood(found.apply(class_proba)) >= log_likelihood(class_proba) - 1e-6
+
+
+def test_calibrated_classes_and_conditioned_ones_agree_on_the_shares(rng):
+    class_proba = rng.dirichlet(np.ones(3), 20_000)
+    transition = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7]])
+    index = rng.integers(3, size=20_000)
+    found, _ = fit_class_calibration(class_proba, transition, index)
+    calibrated = found.apply(class_proba)
+    given_label = condition_on_label(calibrated, transition, index)
+    assert_allclose(calibrated.mean(axis=0), given_label.mean(axis=0), atol=1e-3)
+
+
+def test_class_calibration_undoes_a_power_and_factors_through_the_transition(rng):
+    # p(class | x) is known, the estimate is too smooth and has too much of class 0; only labels
+    # that are wrong in 3 of 10 cases tell of it
+    truth = rng.dirichlet(np.full(3, 0.3), 50_000)
+    transition = np.full((3, 3), 0.15) + 0.55 * np.eye(3)
+    label_proba = truth @ transition
+    index = (rng.random(50_000)[:, None] > np.cumsum(label_proba, axis=1)).sum(axis=1)
+    smooth = truth**0.4 * [3, 1, 1]
+    smooth /= smooth.sum(axis=1, keepdims=True)
+    found, _ = fit_class_calibration(smooth, transition, index)
+    assert found.power == pytest.approx(2.5, rel=0.1)
+    assert_allclose(found.factor / found.factor[1], [3**-2.5, 1, 1], rtol=0.15)
+
+
+def test_class_calibration_keeps_what_the_labels_say_nothing_of(rng):
+    class_proba = rng.dirichlet(np.ones(3), 500)
+    found, _ = fit_class_calibration(class_proba, np.full((3, 2), 0.5), np.zeros(500, int))
+    assert found.power == pytest.approx(1)
+    assert_allclose(found.factor, 1)
+
+
+def test_a_power_does_not_make_rows_of_tiny_numbers_vanish():
+    rows = np.array([[1 - 2e-160, 1e-160, 1e-160]])
+    assert_allclose(Calibration(power=3.0).apply(rows), [[1, 0, 0]], atol=1e-12)

@@ -127,7 +127,7 @@ def test_minus_one_is_a_label_unless_the_transition_says_otherwise():
 
 
 def test_complete_labels_are_supervised_learning():
-    clf = DecoupledClassifier(GaussianNB()).fit(X_PETS, PETS)
+    clf = DecoupledClassifier(GaussianNB(), calibrate=None).fit(X_PETS, PETS)
     assert clf.transition_ == Transition.identity(["cat", "dog"])
     plain = GaussianNB().fit(X_PETS, PETS).predict_proba(X_PETS)
     assert_allclose(clf.predict_proba(X_PETS), plain, atol=1e-10)
@@ -206,7 +206,9 @@ def test_a_label_the_transition_lacks_is_listed():
         ({"cv": 1}, "cv must be 2 folds or more, a splitter or 'oob'; it is 1"),
         ({"cv": 2.5}, "cv must be 2 folds or more.*it is 2.5"),
         ({"class_prior": {"cat": 5, "dog": 7}}, "must be between 0 and 1|sums to 12"),
-        ({"calibrate": "platt"}, "calibrate must be None, 'temperature' or 'marginals'"),
+        ({"calibrate": "platt"}, "calibrate must be 'classes', 'temperature', 'marginals' or None"),
+        ({"noise": 1.5}, "noise must be a rate from 0 to 1, or 'estimate'; it is 1.5"),
+        ({"noise": "guess"}, "noise must be a rate from 0 to 1, or 'estimate'; it is 'guess'"),
         ({"cv": "oob"}, "cv is 'oob' for GaussianNB"),
         ({"cv": "all"}, "cv is 'all'"),
         ({"label_weights": "balanced"}, "label_weights must be None, 'costs' or a weight"),
@@ -302,7 +304,12 @@ def test_label_weights_do_not_change_the_answer_of_an_exact_classifier(label_wei
     design = Transition.partial(data.classes[:3], labeled=0.3, negative="other").with_noise(0.1)
     labels = make_loose_labels(data.y, design, random_state=0)
     clf = DecoupledClassifier(
-        ExactGaussians(design), design, label_weights=label_weights, class_prior=[0.25] * 4, cv=2
+        ExactGaussians(design),
+        design,
+        label_weights=label_weights,
+        class_prior=[0.25] * 4,
+        cv=2,
+        calibrate=None,
     ).fit(data.X, labels)
     assert (clf.label_weights_ is None) == (label_weights is None)
     assert_allclose(clf.predict_proba(data.X), data.class_proba, atol=1e-6)
@@ -333,7 +340,8 @@ def test_elkan_noto_is_a_special_case():
     p = np.linspace(0, 1, 21)
     design = Transition.partial(["yes"], labeled=0.4, negative="no")
     y = np.where(np.arange(21) % 2, "yes", None)
-    clf = DecoupledClassifier(transition=design).fit_from_proba(np.column_stack([p, 1 - p]), y)
+    clf = DecoupledClassifier(transition=design, calibrate=None)
+    clf.fit_from_proba(np.column_stack([p, 1 - p]), y)
     assert_allclose(clf.class_proba_[:, 0], np.clip(p / 0.4, 0, 1), atol=1e-9)
 
 
@@ -402,7 +410,7 @@ def test_metadata_is_routed_to_the_estimator_and_the_splitter():
     with sklearn.config_context(enable_metadata_routing=True):
         cv = StratifiedGroupKFold(3)
         base = GaussianNB().set_fit_request(sample_weight=True)
-        clf = DecoupledClassifier(base, cv=cv)
+        clf = DecoupledClassifier(base, cv=cv, calibrate=None)
         clf.fit(X_PETS, PETS, sample_weight=weight, groups=groups)
     plain = GaussianNB().fit(X_PETS, PETS, sample_weight=weight)
     assert_allclose(clf.predict_proba(X_PETS), plain.predict_proba(X_PETS), atol=1e-10)
@@ -411,7 +419,7 @@ def test_metadata_is_routed_to_the_estimator_and_the_splitter():
 def test_sample_weight_reaches_the_last_step_of_a_pipeline():
     weight = np.random.default_rng(0).random(60)
     pipe = make_pipeline(StandardScaler(), GaussianNB())
-    ours = DecoupledClassifier(pipe).fit(X_PETS, PETS, sample_weight=weight)
+    ours = DecoupledClassifier(pipe, calibrate=None).fit(X_PETS, PETS, sample_weight=weight)
     theirs = clone(pipe).fit(X_PETS, PETS, gaussiannb__sample_weight=weight)
     assert_allclose(ours.predict_proba(X_PETS), theirs.predict_proba(X_PETS), atol=1e-10)
 
@@ -439,7 +447,7 @@ def test_a_frozen_model_s_labels_must_be_in_the_transition():
 def test_probabilities_of_a_model_elsewhere_are_enough():
     model = GaussianNB().fit(X_PETS, PETS)
     label_proba = model.predict_proba(X_PETS)
-    clf = DecoupledClassifier().fit_from_proba(label_proba, PETS)
+    clf = DecoupledClassifier(calibrate=None).fit_from_proba(label_proba, PETS)
     assert_allclose(clf.predict_proba(label_proba[:5]), label_proba[:5])
     with pytest.raises(ValueError, match="label_proba has 60 rows; y has 59"):
         DecoupledClassifier().fit_from_proba(label_proba, PETS[1:])

@@ -28,6 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from looselabels import DecoupledClassifier, Transition, load, persistence, save
+from looselabels.density import KernelDensityClassifier
 from looselabels.persistence import ARRAYS, DECOUPLING, ESTIMATOR
 
 pytest.importorskip("skops")
@@ -97,6 +98,9 @@ def assert_same_model(clf, again, X, y):
         pytest.param(decoupled(FOREST, label_weights=[3, 2, 1]), X, Y, id="weights"),
         pytest.param(decoupled(FOREST, calibrate="temperature"), X, Y, id="temperature"),
         pytest.param(decoupled(FOREST, calibrate="marginals"), X, Y, id="marginals"),
+        pytest.param(decoupled(FOREST, calibrate=None), X, Y, id="as it is"),
+        pytest.param(decoupled(noise="estimate"), X, Y, id="balanced forest"),
+        pytest.param(decoupled(KernelDensityClassifier()), X, Y, id="kernel densities"),
         pytest.param(decoupled(FOREST, MERGED), X, MERGED_Y, id="tuples as names"),
         pytest.param(decoupled(FOREST), X, TRUTH, id="numbers as names"),
         pytest.param(
@@ -362,12 +366,12 @@ def refused(model, file, message):
         (lambda c: c.update(schema=None), "it has schema None"),
         (lambda c: c.update(extra=1), r"it names \['extra'\]"),
         (lambda c: c.pop("power"), r"it lacks \['power'\]"),
-        (lambda c: c.update(power=0), "power must be positive and finite; it is 0.0"),
+        (lambda c: c.update(power=0), "power must be positive and finite; it is 0"),
         (lambda c: c.update(power="\x1b[31m"), r"could not convert string to float: '\\x1b"),
         (lambda c: c.update(power=float("nan")), "NaN is not allowed"),
         (lambda c: c.update(estimator="pickle"), "estimator must be one of .*; it is 'pickle'"),
         (lambda c: c["parameters"].update(strength="-1"), "strength must be 0 or more; it is -1.0"),
-        (lambda c: c["parameters"].update(calibrate="much"), "calibrate must be None, "),
+        (lambda c: c["parameters"].update(calibrate="much"), "calibrate must be 'classes', "),
         (lambda c: c["parameters"].update(colour="red"), "unexpected keyword argument 'colour'"),
         (lambda c: c["parameters"].update(class_prior=[1]), r"class_prior has shape \(1,\)"),
         (lambda c: c["transition"].update(schema=9), "has schema 9"),

@@ -1,4 +1,4 @@
-"""label_proba brought to what it claims to be, and moved between worlds.
+"""Probabilities brought to what they claim to be, and moved between worlds.
 
 A classifier that is trained with weights w_s on its labels estimates p(s|x) of another world, where
 label s is w_s times as frequent: p_w(s|x) ∝ w_s p(s|x). The transition and the classes move along:
@@ -7,6 +7,11 @@ label s is w_s times as frequent: p_w(s|x) ∝ w_s p(s|x). The transition and th
 
 Inference is done in the world of the classifier, where label_proba is what it says; its answer is
 moved back. p(class | x, label) is the same in both worlds, if both its parts are of one.
+
+An estimated label_proba is smoother than the truth, and inference turns that into class_proba that
+is too unsure, and too much or too little of a class. `fit_class_calibration` corrects class_proba
+itself: it asks which power and which factors a class make the labels that were given most likely,
+*through the transition*. No class needs to be known for that.
 """
 
 from typing import NamedTuple
@@ -16,6 +21,8 @@ import numpy as np
 from looselabels._rows import on_simplex
 
 FLOOR = 1e-12  # an estimated probability below this says "never seen", not "impossible"
+SURE = 1e-6  # no class is ruled out more firmly than this when class_proba is calibrated
+SPREAD = 2.0  # standard deviation of the log power and the log factors that are expected
 
 
 def weighted_transition(transition, label_weights) -> np.ndarray:
@@ -102,25 +109,99 @@ def fit_marginals(label_proba, label_index, sample_weight=None, n_steps=50) -> n
     return factor
 
 
+def fit_class_calibration(class_proba, transition, label_index, sample_weight=None):
+    """Return the power and the factors of class_proba under which the given labels are most likely.
+
+        maximize Σ_i log (Z_i T)[s_i],    Z_iy ∝ f_y Y_iy^β,
+
+    with a weak prior that keeps log β and log f near 0 where the labels do not say. At the optimum
+    Z and p(class | x, label) agree on how many rows each class has.
+
+    Returns
+    -------
+    calibration : Calibration
+    log_likelihood : float
+        Of the labels, and the prior: what two transitions can be compared by.
+
+    Examples
+    --------
+    One label in four is wrong; class_proba is right but far too unsure.
+
+    >>> unsure = np.repeat([[0.6, 0.4], [0.4, 0.6]], 40, axis=0)
+    >>> transition = np.array([[0.75, 0.25], [0.25, 0.75]])
+    >>> labels = np.repeat([0, 1], 40) ^ (np.arange(80) % 4 == 0)
+    >>> found, _ = fit_class_calibration(unsure, transition, labels)
+    >>> found.apply(unsure)[0].round(1)
+    array([1., 0.])
+    """
+    from scipy.optimize import minimize
+
+    logs = np.log(np.maximum(class_proba, SURE), dtype=np.float64)
+    logs -= logs.mean(axis=1, keepdims=True)
+    likelihood = np.asarray(transition).T[label_index]
+    weight = np.ones(len(logs)) if sample_weight is None else np.asarray(sample_weight, float)
+
+    def minus_log_posterior(theta):
+        power = np.exp(theta[0])
+        calibrated = power * logs + theta[1:]
+        calibrated = np.exp(calibrated - calibrated.max(axis=1, keepdims=True))
+        calibrated /= calibrated.sum(axis=1, keepdims=True)
+        given_label = calibrated * likelihood
+        total = np.maximum(given_label.sum(axis=1, keepdims=True), FLOOR)
+        slope = weight[:, None] * (given_label / total - calibrated)
+        # sums, not BLAS products: these are too small for its threads, which would wait for cores
+        value = np.sum(weight * np.log(total[:, 0])) - np.sum(theta**2) / (2 * SPREAD**2)
+        gradient = np.append(power * np.sum(slope * logs), slope.sum(axis=0)) - theta / SPREAD**2
+        return -value / weight.sum(), -gradient / weight.sum()
+
+    bounds = [(-3, 3)] + [(-10, 10)] * logs.shape[1]
+    found = minimize(
+        minus_log_posterior, np.zeros(1 + logs.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds
+    )
+    factor = np.exp(found.x[1:] - found.x[1:].max())
+    return Calibration(float(np.exp(found.x[0])), factor), -found.fun * weight.sum()
+
+
+def reliability(label_proba, label_index, n_bins=10):
+    """Return what was said and what was seen: for each bin of p(label | x), over rows and labels.
+
+    Returns the mean of what was said, the frequency of what was seen, and the count of each bin
+    that is not empty; for the most probable label of each row.
+
+    >>> said, seen, count = reliability(np.array([[0.9, 0.1]] * 4), np.array([0, 0, 0, 1]))
+    >>> float(said[0]), float(seen[0]), int(count[0])
+    (0.9, 0.75, 4)
+    """
+    best = label_proba.argmax(axis=1)
+    confidence = label_proba[np.arange(len(best)), best]
+    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    count = np.bincount(bins, minlength=n_bins)
+    said = np.bincount(bins, confidence, n_bins)
+    seen = np.bincount(bins, best == label_index, n_bins)
+    full = count > 0
+    return said[full] / count[full], seen[full] / count[full], count[full]
+
+
 class Calibration(NamedTuple):
-    """A correction of label_proba: a power for all of it, a factor for each label."""
+    """A correction of probabilities: a power for all of them, a factor for each column."""
 
     power: float = 1.0
     factor: np.ndarray | None = None
 
     @classmethod
     def fit(cls, kind, label_proba, label_index, sample_weight=None) -> "Calibration":
-        """Return the correction of that kind ("temperature", "marginals" or None)."""
+        """Return the correction of label_proba of that kind; None for "classes" or None."""
         if kind == "temperature":
             return cls(power=fit_temperature(label_proba, label_index, sample_weight))
         if kind == "marginals":
             return cls(factor=fit_marginals(label_proba, label_index, sample_weight))
         return cls()
 
-    def apply(self, label_proba):
-        """Return label_proba corrected, with rows that sum to 1; zeros stay zero."""
+    def apply(self, proba):
+        """Return `proba` corrected, with rows that sum to 1; zeros stay zero."""
         if self.power != 1:
-            label_proba = on_simplex(label_proba**self.power)
+            # a row of many small numbers must not vanish as a whole
+            proba = on_simplex((proba / proba.max(axis=1, keepdims=True)) ** self.power)
         if self.factor is not None:
-            label_proba = on_simplex(label_proba * self.factor.astype(label_proba.dtype))
-        return label_proba
+            proba = on_simplex(proba * self.factor.astype(proba.dtype))
+        return proba

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import DataConversionWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -21,13 +20,18 @@ from sklearn.utils.validation import (
 )
 
 from looselabels._names import listed, numbers_by_name, read_column
+from looselabels._rows import on_simplex
 from looselabels._validation import check_class_prior, check_row_stochastic, short_repr
 from looselabels.calibration import (
     Calibration,
+    fit_class_calibration,
     to_real_world,
     unweighted_transition,
     weighted_transition,
 )
+from looselabels.density import KernelDensityClassifier
+from looselabels.estimate import noise_matrix
+from looselabels.forest import BalancedForestClassifier
 from looselabels.inference import class_proba_from, condition_on_label, infer
 from looselabels.out_of_sample import LabelStratifiedKFold, align, fit_and_predict
 from looselabels.transition import Transition
@@ -53,11 +57,14 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     Parameters
     ----------
     estimator : classifier with predict_proba, default=None
-        Estimates p(label | x). None is a random forest. A ``FrozenEstimator`` is used as it is,
-        with its own labels; fit then needs rows that it was not trained on.
+        Estimates p(label | x). None is a `BalancedForestClassifier`. A ``FrozenEstimator`` is used
+        as it is, with its own labels; fit then needs rows that it was not trained on.
     transition : Transition, default=None
         How labels arise. None is ``Transition.from_labels(y, class_prior=class_prior)``: labels are
         the classes; where some are missing, they are missing at random.
+    noise : float or "estimate", default=0
+        How often a label is wrong: a rate, as in `Transition.with_noise`, or what the labels say
+        of it themselves. It comes on top of `transition`.
     strength : float, default=inf
         How many samples a class the transition is worth as a belief. ``inf`` keeps it as it is; a
         number lets the data move it (the paper's pseudo-counts).
@@ -69,12 +76,15 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         The inference follows the weights; probabilities are those of the real world.
     cv : int, splitter, iterable or "oob", default=None
         How training rows are predicted out of sample: by folds, stratified by label, or by the
-        out-of-bag rows of a forest. None is "oob" for a forest with bootstrap samples, else 5.
-    calibrate : None, "temperature" or "marginals", default=None
-        How label_proba is corrected, on out-of-sample rows: one power for all of it, or a factor a
-        label that makes its mean equal the labels' frequencies.
+        out-of-bag rows of a forest. None is "oob" for a forest with bootstrap samples, else 5; a
+        `KernelDensityClassifier` leaves one out by itself.
+    calibrate : "classes", "temperature", "marginals" or None, default="classes"
+        What is corrected on out-of-sample rows. "classes": class_proba, by a power and a factor a
+        class under which the labels are most likely through the transition. "temperature":
+        label_proba, by one power. "marginals": label_proba, by a factor a label that makes its mean
+        equal the labels' frequencies.
     n_jobs : int, default=None
-        Folds that are fitted at once.
+        Folds that are fitted at once; trees of the default forest.
     random_state : int, RandomState or None, default=None
         Seed of the folds and of the default forest.
     verbose : int, default=0
@@ -91,7 +101,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     class_prior_ : array
         The share of each class, given or implied by the label shares.
     label_weights_ : array or None
-        The weight of each label in training.
+        How many times as frequent each label is in training as in the data: `label_weights`, and
+        the draws of a forest that balances labels.
+    calibration_, class_calibration_ : Calibration
+        The corrections of label_proba and of class_proba.
     label_proba_, class_proba_, class_proba_given_label_ : arrays
         Of the training rows: p(label | x) out of sample, as the estimator gives it; p(class | x);
         p(class | x, label).
@@ -116,17 +129,19 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         estimator=None,
         transition=None,
         *,
+        noise=0.0,
         strength=np.inf,
         class_prior=None,
         label_weights=None,
         cv=None,
-        calibrate=None,
+        calibrate="classes",
         n_jobs=None,
         random_state=None,
         verbose=0,
     ):
         self.estimator = estimator
         self.transition = transition
+        self.noise = noise
         self.strength = strength
         self.class_prior = class_prior
         self.label_weights = label_weights
@@ -169,8 +184,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             folds = self._folds(estimator, X, y, index, split_params)
             estimator, label_proba = fit_and_predict(
                 estimator, X, index, len(design.labels), folds, fit_params, self.n_jobs,
-                self._progress(1 if folds == "oob" else 1 + len(folds)),
+                self._progress(1 if isinstance(folds, str) else 1 + len(folds)),
             )  # fmt: skip
+        weights = _times(weights, _weights_of_draws(estimator, len(design.labels)))
         return self._decouple(
             estimator, design, class_prior, label_proba, index, sample_weight, weights
         )
@@ -203,6 +219,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             design = Transition.from_labels(
                 y, class_prior=self.class_prior, sample_weight=sample_weight
             )
+        if self.noise not in (0, "estimate"):
+            design = design.with_noise(self.noise)
         index = design.label_index(y)
         shares = np.bincount(index, sample_weight, minlength=len(design.labels))
         absent = np.setdiff1d(np.arange(len(design.labels)), index)
@@ -225,6 +243,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def _decouple(self, estimator, design, class_prior, label_proba, index, sample_weight, weights):
         """Go down the line (calibrate, infer, condition on the label) and keep what was found."""
+        if self.noise == "estimate":
+            design = _with_estimated_noise(design, label_proba, index, weights)
         frequency = _times(sample_weight, None if weights is None else weights[index])
         calibration = Calibration.fit(self.calibrate, label_proba, index, frequency)
         inner = design.proba if weights is None else weighted_transition(design.proba, weights)
@@ -241,7 +261,13 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             self.transition_ = self._learned(found.transition)
         self.classes_, self.labels_ = _as_array(design.classes), _as_array(design.labels)
         self.class_prior_, self.label_proba_ = class_prior, label_proba
+        self.class_calibration_ = Calibration()
         self.class_proba_ = self._of_real_world(found.class_proba)
+        if self.calibrate == "classes":
+            self.class_calibration_, _ = fit_class_calibration(
+                self.class_proba_, self.transition_.proba, index, sample_weight
+            )
+            self.class_proba_ = self.class_calibration_.apply(self.class_proba_)
         self.class_proba_given_label_ = condition_on_label(
             self.class_proba_, self.transition_.proba, index
         )
@@ -254,10 +280,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def predict_label_proba(self, X):
         """Return p(label | x); columns are `labels_`.
 
-        It is what the estimator says, calibrated; with label weights, which move the estimator to
-        another world, what p(class | x) and the transition imply.
+        It is what p(class | x) and the transition imply; where nothing corrects p(class | x) and
+        the estimator is of the real world, what it says, calibrated.
         """
-        if self._fitted().label_weights_ is not None:
+        if self._fitted().label_weights_ is not None or self.calibrate == "classes":
             return self.predict_proba(X) @ self.transition_.proba
         return self.calibration_.apply(_label_proba(self.estimator_, X, self.transition_))
 
@@ -297,9 +323,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return float(np.average(right, weights=weight))
 
     def _of_real_world(self, class_proba):
-        if self.label_weights_ is None:
-            return class_proba
-        return to_real_world(class_proba, self.transition_.proba, self.label_weights_)
+        if self.label_weights_ is not None:
+            class_proba = to_real_world(class_proba, self.transition_.proba, self.label_weights_)
+        return self.class_calibration_.apply(class_proba)
 
     def _learned(self, fitted):
         design = self.transition_
@@ -317,9 +343,16 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         """Return the estimator to use, or say which parameter is off."""
         if not (isinstance(self.strength, Real) and float(self.strength) >= 0):
             raise ValueError(f"strength must be 0 or more; it is {short_repr(self.strength)}.")
-        if self.calibrate not in (None, "temperature", "marginals"):
+        if self.noise != "estimate" and not (
+            isinstance(self.noise, Real) and 0 <= float(self.noise) < 1
+        ):
             raise ValueError(
-                "calibrate must be None, 'temperature' or 'marginals'; it is "
+                "noise must be a rate from 0 to 1, or 'estimate'; it is "
+                f"{short_repr(self.noise)}. Noise by class goes into transition.with_noise."
+            )
+        if self.calibrate not in (None, "classes", "temperature", "marginals"):
+            raise ValueError(
+                "calibrate must be 'classes', 'temperature', 'marginals' or None; it is "
                 f"{short_repr(self.calibrate)}."
             )
         if not isinstance(self.transition, Transition | None):
@@ -336,7 +369,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return estimator
 
     def _default_estimator(self):
-        return RandomForestClassifier(200, min_samples_leaf=3, random_state=self.random_state)
+        return BalancedForestClassifier(
+            min_samples_leaf=3, n_jobs=self.n_jobs, random_state=self.random_state
+        )
 
     def _weigh_labels(self, estimator, design, class_prior):
         """Return the weight of each label in training, or None for equal ones."""
@@ -400,6 +435,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             )
         if cv is None:
             cv = "oob" if forest and getattr(estimator, "bootstrap", False) else 5
+            if isinstance(estimator, KernelDensityClassifier):
+                return "loo"
         if isinstance(cv, str):
             if cv != "oob" or not forest:
                 raise ValueError(
@@ -513,6 +550,37 @@ def _times(weight, other):
     if weight is None or other is None:
         return other if weight is None else weight
     return weight * other
+
+
+def _weights_of_draws(estimator, n_labels):
+    """Return the label weights of a forest that balances labels by its draws, or None."""
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    drawn = getattr(last, "label_weights_", None)
+    if drawn is None or np.ptp(drawn) == 0:
+        return None
+    weights = np.ones(n_labels)
+    weights[last.classes_] = drawn
+    return weights
+
+
+def _with_estimated_noise(design, label_proba, index, weights):
+    """Return the design with the noise that labeled rows tell of; each label must name a class."""
+    named = [s for s, label in enumerate(design.labels) if label in design.classes]
+    rows = np.flatnonzero(np.isin(index, named))
+    if len(named) != len(design.labels) - (None in design.labels):
+        raise ValueError(
+            f"noise='estimate' needs labels that name classes; of {listed(design.labels)} not all "
+            "do. Give a rate, or a transition with noise."
+        )
+    real = label_proba if weights is None else label_proba / weights
+    real = real[np.ix_(rows, named)]
+    real = on_simplex(np.where(real.any(axis=1, keepdims=True), real, 1.0))
+    position = np.zeros(len(design.labels), dtype=int)
+    position[named] = np.arange(len(named))
+    noise = np.eye(len(design.classes))
+    classes = [design.classes.index(design.labels[s]) for s in named]
+    noise[np.ix_(classes, classes)] = noise_matrix(real, position[index[rows]])
+    return design.with_noise(noise)
 
 
 def _as_array(names):

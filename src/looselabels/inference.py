@@ -202,10 +202,7 @@ def transition_from_labels(class_proba, label_index, pseudocounts, *, sample_wei
         )
     index = check_label_index(label_index, counts.shape[1], class_proba)
     weight = check_sample_weight(sample_weight, class_proba)
-    columns = xp.arange(counts.shape[1], dtype=index.dtype, device=device(index))
-    given = xp.astype(index[:, None] == columns[None, :], xp.float64)
-    mass = xp.matrix_transpose(xp.astype(class_proba, xp.float64)) @ weighted(given, weight)
-    mass = as_numpy("label_mass", mass) + counts
+    mass = _label_mass(class_proba, index, counts.shape[1], weight) + counts
     silent = np.flatnonzero(mass.sum(axis=1) == 0)
     if len(silent):
         warnings.warn(
@@ -216,6 +213,26 @@ def transition_from_labels(class_proba, label_index, pseudocounts, *, sample_wei
         )
         mass[silent] = 1.0
     return like(class_proba, mass / mass.sum(axis=1, keepdims=True))
+
+
+def label_mass(class_proba, label_index, n_labels) -> np.ndarray:
+    """Return how many rows of each class have each label, M = Yᵀ S_D, a row a class.
+
+    >>> label_mass(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, 0]), 2)
+    array([[1.1, 0. ],
+           [0.9, 0. ]])
+    """
+    class_proba = as_float_array("class_proba", class_proba)
+    index = check_label_index(label_index, n_labels, class_proba)
+    return _label_mass(class_proba, index, n_labels, None)
+
+
+def _label_mass(class_proba, index, n_labels, weight):
+    xp = array_namespace(class_proba)
+    columns = xp.arange(n_labels, dtype=index.dtype, device=device(index))
+    given = xp.astype(index[:, None] == columns[None, :], xp.float64)
+    mass = xp.matrix_transpose(xp.astype(class_proba, xp.float64)) @ weighted(given, weight)
+    return as_numpy("label_mass", mass)
 
 
 def condition_on_label(class_proba, transition, label_index):

@@ -73,7 +73,8 @@ class LabelStratifiedKFold(BaseCrossValidator):
 def fit_and_predict(estimator, X, index, n_labels, folds, fit_params, n_jobs, report):
     """Return `estimator` fitted to all rows, and label_proba of each row from a fit without it.
 
-    `folds` is a list of (training rows, test rows), or "oob" for the forest's own out-of-bag rows.
+    `folds` is a list of (training rows, test rows), "oob" for the forest's own out-of-bag rows, or
+    "loo" for kernel densities, which leave each row out by themselves.
     """
     whole = clone(estimator)
     if folds == "oob":
@@ -84,6 +85,11 @@ def fit_and_predict(estimator, X, index, n_labels, folds, fit_params, n_jobs, re
     report("fitted to all rows")
     if folds == "oob":
         return whole, _out_of_bag(whole, X, index, n_labels, fit_params)
+    if folds == "loo":
+        label_proba = np.zeros((len(index), n_labels), dtype=whole.loo_proba_.dtype)
+        label_proba[:, whole.classes_] = whole.loo_proba_
+        del whole.loo_proba_  # a model does not carry its training rows around
+        return whole, label_proba
     parts = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_fit_one)(clone(estimator), X, index, n_labels, rows, fit_params) for rows in folds
     )

@@ -30,11 +30,11 @@ INSTALL = '"looselabels[save]"'
 DECOUPLING, ARRAYS, ESTIMATOR = "decoupling.json", "arrays.npz", "estimator.skops"
 KEYS = (
     *("schema", "looselabels", "scikit-learn", "parameters", "transition", "estimator"),
-    *("power", "n_iter", "converged", "n_features_in", "feature_names_in"),
+    *("power", "class_power", "n_iter", "converged", "n_features_in", "feature_names_in"),
 )
-ARRAY_NAMES = ("class_prior", "label_weights", "factor", "objective")
+ARRAY_NAMES = ("class_prior", "label_weights", "factor", "class_factor", "objective")
 ESTIMATORS = ("default", "given", "elsewhere")  # by the user, or its p(label | x) alone
-PLAIN_PARAMETERS = ("cv", "calibrate", "n_jobs", "random_state", "verbose")
+PLAIN_PARAMETERS = ("noise", "cv", "calibrate", "n_jobs", "random_state", "verbose")
 
 # What skops asks about (its oldest and newest versions) and common classifiers are made of. None of
 # it runs code of the file; functions, partials and user-defined metrics could, and are left out.
@@ -43,6 +43,8 @@ PLAIN_PARAMETERS = ("cv", "calibrate", "n_jobs", "random_state", "verbose")
 TRUSTED = (
     "_loss.CyHalfBinomialLoss",  # so called by scikit-learn 1.6
     "_loss.CyHalfMultinomialLoss",
+    "looselabels.density.KernelDensityClassifier",
+    "looselabels.forest.BalancedForestClassifier",
     "numpy.dtype",
     "sklearn._loss._loss.CyHalfBinomialLoss",
     "sklearn._loss._loss.CyHalfMultinomialLoss",
@@ -196,7 +198,8 @@ def _write(clf, folder):
     content, types = _describe(clf), []
     with _writing(folder / DECOUPLING) as handle:
         handle.write(json.dumps(content, allow_nan=False).encode())
-    found = (clf.class_prior_, clf.label_weights_, clf.calibration_.factor, clf.objective_)
+    factors = (clf.calibration_.factor, clf.class_calibration_.factor)
+    found = (clf.class_prior_, clf.label_weights_, *factors, clf.objective_)
     arrays: dict = {
         name: np.array([] if array is None else array)
         for name, array in zip(ARRAY_NAMES, found, strict=True)
@@ -242,6 +245,7 @@ def _describe(clf):
         "estimator": "elsewhere" if isinstance(clf.estimator_, GivenProba) else kind,
         "transition": json.loads(clf.transition_.to_json()),
         "power": clf.calibration_.power,
+        "class_power": clf.class_calibration_.power,
         "n_iter": clf.n_iter_,
         "converged": bool(clf.converged_),
         "n_features_in": getattr(clf, "n_features_in_", None),
@@ -320,15 +324,20 @@ def _read_decoupling(content):
     clf._check_parameters()
     clf.transition_ = transition
     clf.classes_, clf.labels_ = _as_array(transition.classes), _as_array(transition.labels)
-    clf.calibration_ = Calibration(power=float(content["power"]))
-    if not 0 < clf.calibration_.power < np.inf:
-        raise ValueError(f"power must be positive and finite; it is {clf.calibration_.power}.")
+    clf.calibration_ = _calibration(content["power"])
+    clf.class_calibration_ = _calibration(content["class_power"])
     clf.n_iter_, clf.converged_ = int(content["n_iter"]), bool(content["converged"])
     if content["n_features_in"] is not None:
         clf.n_features_in_ = content["n_features_in"]
     if content["feature_names_in"] is not None:
         clf.feature_names_in_ = np.array(content["feature_names_in"], dtype=object)
     return clf
+
+
+def _calibration(power):
+    if not 0 < float(power) < np.inf:
+        raise ValueError(f"power must be positive and finite; it is {power}.")
+    return Calibration(power=float(power))
 
 
 def _transition(content):
@@ -341,11 +350,14 @@ def _read_arrays(handle, clf):
     classes, labels = clf.transition_.classes, clf.transition_.labels
     with np.load(handle, allow_pickle=False) as arrays:
         match_names("it", arrays.files, ARRAY_NAMES)
-        prior, weights, factor, objective = (arrays[name] for name in ARRAY_NAMES)
+        prior, weights, factor, class_factor, objective = (arrays[k] for k in ARRAY_NAMES)
     clf.class_prior_ = numbers_by_name("class_prior", prior, classes)
     clf.label_weights_ = numbers_by_name("label_weights", weights, labels) if weights.size else None
     factor = numbers_by_name("factor", factor, labels) if factor.size else None
     clf.calibration_ = clf.calibration_._replace(factor=factor)
+    if class_factor.size:
+        factor = numbers_by_name("class_factor", class_factor, classes)
+        clf.class_calibration_ = clf.class_calibration_._replace(factor=factor)
     clf.objective_ = objective.tolist()
 
 

@@ -1,0 +1,76 @@
+"""What the labels tell of their own noise."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from looselabels import DecoupledClassifier, Transition
+from looselabels.estimate import noise_matrix
+
+
+def clear_labels(rng, noise, blur=0.3, n_samples=4000):
+    """Return p(label | x) of classes that are mostly clear, blurred as estimates are; labels."""
+    class_proba = rng.dirichlet(np.full(len(noise), 0.05), n_samples)
+    label_proba = class_proba @ noise
+    drawn = rng.random(n_samples)[:, None] > np.cumsum(label_proba, axis=1)
+    blurred = (1 - blur) * class_proba + blur * rng.dirichlet(np.ones(len(noise)), n_samples)
+    return blurred @ noise, drawn.sum(axis=1).clip(max=len(noise) - 1)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.05, 0.2, 0.4])
+def test_the_rate_of_uniform_noise_is_found(rng, rate):
+    noise = np.eye(4) * (1 - rate) + rate * (1 - np.eye(4)) / 3
+    assert_allclose(noise_matrix(*clear_labels(rng, noise)), noise, atol=0.04)
+
+
+def test_structured_noise_is_found_with_its_structure(rng):
+    noise = 0.7 * np.eye(4) + 0.3 * np.roll(np.eye(4), 1, axis=1)
+    assert_allclose(noise_matrix(*clear_labels(rng, noise)), noise, atol=0.08)
+
+
+def test_of_exact_probabilities_noise_and_overlap_look_alike_but_too_much_noise_does_not(rng):
+    noise = np.eye(4) * 0.8 + 0.2 * (1 - np.eye(4)) / 3
+    found = noise_matrix(*clear_labels(rng, noise, blur=0))
+    assert found[0, 0] > 0.78
+
+
+def test_one_label_has_no_noise():
+    assert noise_matrix(np.ones((5, 1)), np.zeros(5, int)) == 1
+
+
+def test_the_classifier_finds_wrong_labels_without_being_told_of_them():
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    wrong = rng.random(len(y)) < 0.2
+    labels = np.where(wrong, (y + rng.integers(1, 10, len(y))) % 10, y)
+    clf = DecoupledClassifier(noise="estimate", random_state=0).fit(X, labels)
+    corrected = clf.classes_[clf.class_proba_given_label_.argmax(axis=1)]
+    assert np.mean(corrected == y) > 0.97
+    doubt = 1 - clf.class_proba_given_label_[np.arange(len(y)), labels]
+    assert doubt.sum() == pytest.approx(wrong.sum(), rel=0.1)
+    kept = DecoupledClassifier(random_state=0).fit(X, labels)
+    assert np.mean(kept.classes_[kept.class_proba_given_label_.argmax(axis=1)] == y) < 0.85
+
+
+def test_noise_is_estimated_from_the_labeled_rows_alone():
+    X, y = load_digits(n_class=3, return_X_y=True)
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(len(y)) < 0.2, (y + 1) % 3, y).astype(object)
+    labels[rng.random(len(y)) < 0.5] = None
+    clf = DecoupledClassifier(LogisticRegression(max_iter=500), noise="estimate", cv=3)
+    found = clf.fit(X / 16, labels).transition_.proba
+    wrong = 1 - np.diag(found[:, :3]) / found[:, :3].sum(axis=1)
+    assert_allclose(wrong, 0.2, atol=0.1)  # 270 labels
+    assert_allclose(found[:, 3], np.mean([label is None for label in labels]))
+
+
+def test_labels_that_are_no_classes_say_what_to_do_instead():
+    design = Transition.from_meanings({"pet": ["cat", "dog"], "dog": "dog"})
+    clf = DecoupledClassifier(GaussianNB(), design, noise="estimate")
+    with (
+        pytest.raises(ValueError, match=r"needs labels that name classes; of \('pet'"),
+    ):
+        clf.fit(np.arange(20.0)[:, None], ["pet", "dog"] * 10)
