@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from looselabels import DecoupledClassifier, Transition
-from looselabels.estimate import noise_matrix
+from looselabels.estimate import labeled_share, noise_matrix
 
 
 def clear_labels(rng, noise, blur=0.3, n_samples=4000):
@@ -74,3 +74,33 @@ def test_labels_that_are_no_classes_say_what_to_do_instead():
         pytest.raises(ValueError, match=r"needs labels that name classes; of \('pet'"),
     ):
         clf.fit(np.arange(20.0)[:, None], ["pet", "dog"] * 10)
+
+
+@pytest.mark.parametrize("n_positive", [1, 7])
+def test_the_share_that_is_labeled_is_found_where_a_class_has_no_labels(n_positive):
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    truth = np.where(y < n_positive, y, 10)
+    labels = np.where((y < n_positive) & (rng.random(len(y)) < 0.3), y, None)
+    clf = DecoupledClassifier(negative=10, random_state=0).fit(X, labels)
+    assert clf.transition_.proba[0, 0] == pytest.approx(0.3, abs=0.06)
+    assert clf.class_prior_[-1] == pytest.approx(np.mean(truth == 10), abs=0.06)
+    assert np.mean(clf.classes_[clf.class_proba_.argmax(axis=1)] == truth) > 0.93
+
+
+def test_weighted_worlds_tell_the_same_share(rng):
+    positive = 1 / (1 + np.exp(20 * (rng.random(3000) - 0.3)))
+    index = (rng.random(3000) >= 0.2 * positive).astype(int)
+    label_proba = np.column_stack([0.2 * positive, 1 - 0.2 * positive])
+    weights = np.array([5.0, 0.5])
+    weighted = label_proba * weights
+    weighted /= weighted.sum(axis=1, keepdims=True)
+    plain = labeled_share(label_proba, index)
+    assert plain == pytest.approx(0.2, abs=0.04)
+    assert labeled_share(weighted, index, weights) == pytest.approx(plain, rel=1e-3)
+
+
+def test_a_negative_class_needs_a_transition_that_is_open():
+    clf = DecoupledClassifier(GaussianNB(), Transition.identity([0, 1]), negative=2)
+    with pytest.raises(ValueError, match="negative is for transition=None"):
+        clf.fit(np.arange(20.0)[:, None], [0, 1] * 10)

@@ -30,7 +30,7 @@ from looselabels.calibration import (
     weighted_transition,
 )
 from looselabels.density import KernelDensityClassifier
-from looselabels.estimate import noise_matrix
+from looselabels.estimate import labeled_share, noise_matrix
 from looselabels.forest import BalancedForestClassifier
 from looselabels.inference import class_proba_from, condition_on_label, infer
 from looselabels.out_of_sample import LabelStratifiedKFold, align, fit_and_predict
@@ -62,6 +62,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     transition : Transition, default=None
         How labels arise. None is ``Transition.from_labels(y, class_prior=class_prior)``: labels are
         the classes; where some are missing, they are missing at random.
+    negative : name, default=None
+        A class that no label names, whose rows are among the unlabeled (where `transition` is
+        None). Which share of the other classes is labeled follows from `class_prior`; without it
+        one share for all of them is estimated.
     noise : float or "estimate", default=0
         How often a label is wrong: a rate, as in `Transition.with_noise`, or what the labels say
         of it themselves. It comes on top of `transition`.
@@ -129,6 +133,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         estimator=None,
         transition=None,
         *,
+        negative=None,
         noise=0.0,
         strength=np.inf,
         class_prior=None,
@@ -141,6 +146,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     ):
         self.estimator = estimator
         self.transition = transition
+        self.negative = negative
         self.noise = noise
         self.strength = strength
         self.class_prior = class_prior
@@ -172,8 +178,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         X, y = indexable(X, _column(y))
         validate_data(self, X, skip_check_array=True)
         sample_weight = _check_weight(sample_weight, X)
-        design, index, class_prior = self._assume(y, sample_weight)
-        weights = self._weigh_labels(estimator, design, class_prior)
+        design, index = self._assume(y, sample_weight)
+        weights = self._weigh_labels(estimator, design, index, sample_weight)
         fit_params, split_params = self._route(
             estimator, sample_weight, None if weights is None else weights[index], fit_params
         )
@@ -187,9 +193,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 self._progress(1 if isinstance(folds, str) else 1 + len(folds)),
             )  # fmt: skip
         weights = _times(weights, _weights_of_draws(estimator, len(design.labels)))
-        return self._decouple(
-            estimator, design, class_prior, label_proba, index, sample_weight, weights
-        )
+        return self._decouple(estimator, design, label_proba, index, sample_weight, weights)
 
     def fit_from_proba(self, label_proba, y, sample_weight=None):
         """Fit to out-of-sample p(label | x) of a model that lives elsewhere, and the labels `y`.
@@ -200,29 +204,30 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self._check_parameters()
         y = _column(y)
         sample_weight = _check_weight(sample_weight, y)
-        design, index, class_prior = self._assume(y, sample_weight)
+        design, index = self._assume(y, sample_weight)
         estimator = GivenProba(len(design.labels))
         label_proba = estimator.predict_proba(label_proba)
         if len(label_proba) != len(index):
             raise ValueError(f"label_proba has {len(label_proba)} rows; y has {len(index)}.")
         validate_data(self, label_proba, skip_check_array=True)
-        return self._decouple(
-            estimator, design, class_prior, label_proba, index, sample_weight, None
-        )
+        return self._decouple(estimator, design, label_proba, index, sample_weight, None)
 
     def _assume(self, y, sample_weight):
-        """Return what is assumed: the design, the position of each label, the class prior."""
+        """Return what is assumed of the labels, and the position of each of them."""
         if _num_samples(y) < 2:
             raise ValueError(f"fit needs at least two samples; y has n_samples={_num_samples(y)}.")
         design = self.transition
         if design is None:
             design = Transition.from_labels(
-                y, class_prior=self.class_prior, sample_weight=sample_weight
+                y,
+                negative=self.negative,
+                labeled=0.5 if self._rate_is_open() else None,  # until there is label_proba
+                class_prior=self.class_prior,
+                sample_weight=sample_weight,
             )
         if self.noise not in (0, "estimate"):
             design = design.with_noise(self.noise)
         index = design.label_index(y)
-        shares = np.bincount(index, sample_weight, minlength=len(design.labels))
         absent = np.setdiff1d(np.arange(len(design.labels)), index)
         unseen = [design.labels[s] for s in absent if design.labels[s] is not None]
         if unseen:
@@ -233,18 +238,35 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 stacklevel=3,
             )
         design.check_identifiable()
-        if self.class_prior is None:
-            class_prior = class_proba_from(shares[None, :] / shares.sum(), design)[0]
-        else:
-            given = numbers_by_name("class_prior", self.class_prior, design.classes)
-            class_prior = check_class_prior(given, len(design.classes))
         self._say(f"assumed {design!r}")
-        return design, index, class_prior
+        return design, index
 
-    def _decouple(self, estimator, design, class_prior, label_proba, index, sample_weight, weights):
-        """Go down the line (calibrate, infer, condition on the label) and keep what was found."""
+    def _rate_is_open(self):
+        return self.negative is not None and self.class_prior is None
+
+    def _class_prior(self, design, index, sample_weight):
+        """Return the share of each class: as given, or as the label shares imply it."""
+        if self.class_prior is None:
+            shares = np.bincount(index, sample_weight, minlength=len(design.labels))
+            return class_proba_from(shares[None, :] / shares.sum(), design)[0]
+        given = numbers_by_name("class_prior", self.class_prior, design.classes)
+        return check_class_prior(given, len(design.classes))
+
+    def _complete(self, design, label_proba, index, weights):
+        """Return the design with the numbers that only p(label | x) can tell."""
+        if self._rate_is_open():
+            share = labeled_share(label_proba, index, weights)
+            noise = 0.0 if self.noise == "estimate" else self.noise
+            design = Transition.partial(
+                design.classes, labeled=share, negative=self.negative
+            ).with_noise(noise)
         if self.noise == "estimate":
             design = _with_estimated_noise(design, label_proba, index, weights)
+        return design
+
+    def _decouple(self, estimator, design, label_proba, index, sample_weight, weights):
+        """Go down the line (calibrate, infer, condition on the label) and keep what was found."""
+        design = self._complete(design, label_proba, index, weights)
         frequency = _times(sample_weight, None if weights is None else weights[index])
         calibration = Calibration.fit(self.calibrate, label_proba, index, frequency)
         inner = design.proba if weights is None else weighted_transition(design.proba, weights)
@@ -260,7 +282,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         if np.isfinite(self.strength):
             self.transition_ = self._learned(found.transition)
         self.classes_, self.labels_ = _as_array(design.classes), _as_array(design.labels)
-        self.class_prior_, self.label_proba_ = class_prior, label_proba
+        self.class_prior_ = self._class_prior(self.transition_, index, sample_weight)
+        self.label_proba_ = label_proba
         self.class_calibration_ = Calibration()
         self.class_proba_ = self._of_real_world(found.class_proba)
         if self.calibrate == "classes":
@@ -343,6 +366,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         """Return the estimator to use, or say which parameter is off."""
         if not (isinstance(self.strength, Real) and float(self.strength) >= 0):
             raise ValueError(f"strength must be 0 or more; it is {short_repr(self.strength)}.")
+        if self.negative is not None and self.transition is not None:
+            raise ValueError("negative is for transition=None; the transition has its own classes.")
         if self.noise != "estimate" and not (
             isinstance(self.noise, Real) and 0 <= float(self.noise) < 1
         ):
@@ -373,7 +398,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             min_samples_leaf=3, n_jobs=self.n_jobs, random_state=self.random_state
         )
 
-    def _weigh_labels(self, estimator, design, class_prior):
+    def _weigh_labels(self, estimator, design, index, sample_weight):
         """Return the weight of each label in training, or None for equal ones."""
         if self.label_weights is None:
             return None
@@ -390,7 +415,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                     "label_weights must be None, 'costs' or a weight for each label; it is "
                     f"{self.label_weights!r}."
                 )
-            weights = design.label_weights(class_prior)
+            weights = design.label_weights(self._class_prior(design, index, sample_weight))
         else:
             weights = numbers_by_name("label_weights", self.label_weights, design.labels)
         weighted_transition(design.proba, weights)  # says if a class would be lost

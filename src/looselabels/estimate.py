@@ -1,27 +1,43 @@
-"""What the labels themselves tell of how they arise: how often, and how, they are wrong.
+"""What the labels themselves tell of how they arise: how often they are wrong, or missing.
 
-A noise matrix N[y, y'] says how often a row of class y passes for class y'. With a share r of wrong
-labels and a shape of what they turn into,
+Every transition T turns p(label | x) into p(class | x), and p(class | x), calibrated through T, into
+a likelihood of the labels that were given. That compares transitions with one unknown number:
 
-    N = (1 − r) I + r · shape,
+- **noise**: a share r of the labels is wrong, N = (1 − r) I + r · shape, and the shape is either
+  all other classes alike or those that confident predictions point to;
+- **label rate**: a share c of each class but the negative one is labeled.
 
-p(label | x) gives p(class | x) for every r, and p(class | x), calibrated, gives a likelihood of the
-labels. Too large a rate leaves no room for how well labels are predicted, and loses. Too small a
-rate must take wrong labels for classes that overlap: with a smooth estimate of p(label | x) it
-loses as well; with an exact one nothing can tell the two apart. So the largest rate is taken that
-the labels do not speak against, as if some rows of each class were clear. The likelihood compares
-shapes too: all other classes alike, or those that confident predictions point to.
+Too much noise, or too low a rate, leaves no room for how well labels are predicted, and loses. On
+the other side wrong labels must pass for classes that overlap, and missing ones for the negative
+class: with a smooth estimate of p(label | x) that loses as well; with an exact one nothing can tell
+the two apart. So the most noise, or the lowest rate, is taken that the labels do not speak against,
+as if some rows of each class were clear.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 
 from looselabels._rows import on_simplex
-from looselabels.calibration import fit_class_calibration
+from looselabels.calibration import fit_class_calibration, to_real_world, weighted_transition
 from looselabels.inference import class_proba_from
 
-MOST_ROWS = 5000  # that a rate of noise is estimated from
+MOST_ROWS = 10_000  # that a number is estimated from
 EVIDENCE = 3.0  # nats by which a shape that was fitted must beat the plain one
-SLACK = 0.5  # nats that a rate may lose: one standard error
+SLACK = 0.5  # nats that a number may lose: one standard error
+
+
+def log_likelihood(label_proba, transition, label_index, label_weights=None, sample_weight=None):
+    """Return how likely the labels are, by the classes that `transition` finds in label_proba.
+
+    `label_weights` are those of the world of label_proba; the transition is the real one.
+    """
+    if label_weights is None:
+        class_proba = class_proba_from(label_proba, transition)
+    else:
+        inner = weighted_transition(transition, label_weights)
+        class_proba = to_real_world(class_proba_from(label_proba, inner), transition, label_weights)
+    return fit_class_calibration(class_proba, transition, label_index, sample_weight)[1]
 
 
 def noise_matrix(label_proba, label_index, *, random_state=0) -> np.ndarray:
@@ -57,34 +73,85 @@ def noise_matrix(label_proba, label_index, *, random_state=0) -> np.ndarray:
     n_labels = label_proba.shape[1]
     if n_labels == 1:
         return np.eye(1)
-    if len(label_index) > MOST_ROWS:
-        rows = np.random.default_rng(random_state).choice(len(label_index), MOST_ROWS, False)
-        label_proba, label_index = label_proba[rows], label_index[rows]
+    rows = _some_rows(np.arange(len(label_index)), MOST_ROWS, random_state)
+    label_proba, label_index = label_proba[rows], label_index[rows]
+    # Where each class passes for the others as often as for itself, labels say nothing.
+    most = 0.9 * (1 - 1 / n_labels)
+
+    def best_rate(shape):
+        return _last_likely(
+            lambda rate: log_likelihood(label_proba, _noise(rate, shape), label_index), 0.0, most
+        )
+
     shapes = _alike(n_labels), _confident(label_proba, label_index)
-    (rate, value), fitted = (_best_rate(shape, label_proba, label_index) for shape in shapes)
+    (rate, value), fitted = map(best_rate, shapes)
     if fitted[1] > value + EVIDENCE:
         return _noise(fitted[0], shapes[1])
     return _noise(rate, shapes[0])
 
 
-def _best_rate(shape, label_proba, label_index):
-    """Return the largest rate that the labels do not speak against, and their log-likelihood."""
+def labeled_share(label_proba, label_index, label_weights=None, *, random_state=0) -> float:
+    """Estimate which share of each class is labeled where one class, the negative one, never is.
+
+    Parameters
+    ----------
+    label_proba : array of shape (n_samples, n_labels)
+        p(label | x) out of sample; the last label is the missing one.
+    label_index : integer array of shape (n_samples,)
+        The column of each sample's label.
+    label_weights : array of shape (n_labels,), default=None
+        Of the world that label_proba is of.
+    random_state : int, default=0
+        Seed of the draw of unlabeled samples where there are more than are needed.
+
+    Examples
+    --------
+    Three rows in ten are positive, one positive in five is labeled:
+
+    >>> rng = np.random.default_rng(0)
+    >>> positive = 1 / (1 + np.exp(20 * (rng.random(3000) - 0.3)))
+    >>> label_index = (rng.random(3000) >= 0.2 * positive).astype(int)
+    >>> label_proba = np.column_stack([0.2 * positive, 1 - 0.2 * positive])
+    >>> round(labeled_share(label_proba, label_index), 1)
+    0.2
+    """
+    missing = label_proba.shape[1] - 1
+    is_missing = label_index == missing
+    drawn = _some_rows(np.flatnonzero(is_missing), MOST_ROWS, random_state)
+    rows = np.append(np.flatnonzero(~is_missing), drawn)
+    weight = np.where(is_missing[rows], is_missing.sum() / max(len(drawn), 1), 1.0)
+    label_proba, label_index = label_proba[rows], label_index[rows]
+
+    def value(log_rate):
+        transition = np.exp(log_rate) * np.eye(missing + 1)
+        transition[:, missing] = 1 - transition[:, :missing].sum(axis=1)
+        return log_likelihood(label_proba, transition, label_index, label_weights, weight)
+
+    overall = np.mean(~is_missing)  # as if no row were of the negative class
+    log_rate, _ = _last_likely(value, np.log(0.999), np.log(overall))
+    return float(np.exp(log_rate))
+
+
+def _last_likely(value: Callable, start, end):
+    """Return the last number on the way from `start` to `end` that is likely, and the best value.
+
+    Likely is what is not below the best value by more than SLACK.
+    """
     from scipy.optimize import brentq, minimize_scalar
 
-    def value(rate):
-        noise = _noise(rate, shape)
-        class_proba = class_proba_from(label_proba, noise)
-        return fit_class_calibration(class_proba, noise, label_index)[1]
+    bounds = (min(start, end), max(start, end))
+    options = {"xatol": (bounds[1] - bounds[0]) / 300}
+    found = minimize_scalar(lambda x: -value(x), bounds=bounds, method="bounded", options=options)
+    best, at = max((-found.fun, found.x), (value(start), start))
+    if value(end) > best - SLACK:
+        return end, best
+    return brentq(lambda x: value(x) - best + SLACK, at, end, xtol=options["xatol"]), best
 
-    # Where each class passes for the others as often as for itself, labels say nothing.
-    most = 0.9 * (1 - 1 / len(shape))
-    found = minimize_scalar(
-        lambda rate: -value(rate), bounds=(0, most), method="bounded", options={"xatol": 2e-3}
-    )
-    best, rate = max((value(0.0), 0.0), (-found.fun, found.x))
-    if value(most) > best - SLACK:
-        return most, best
-    return brentq(lambda r: value(r) - best + SLACK, rate, most, xtol=1e-3), best
+
+def _some_rows(rows, most, random_state):
+    if len(rows) <= most:
+        return rows
+    return np.sort(np.random.default_rng(random_state).choice(rows, most, replace=False))
 
 
 def _noise(rate, shape):

@@ -34,7 +34,7 @@ KEYS = (
 )
 ARRAY_NAMES = ("class_prior", "label_weights", "factor", "class_factor", "objective")
 ESTIMATORS = ("default", "given", "elsewhere")  # by the user, or its p(label | x) alone
-PLAIN_PARAMETERS = ("noise", "cv", "calibrate", "n_jobs", "random_state", "verbose")
+PLAIN_PARAMETERS = ("negative", "noise", "cv", "calibrate", "n_jobs", "random_state", "verbose")
 
 # What skops asks about (its oldest and newest versions) and common classifiers are made of. None of
 # it runs code of the file; functions, partials and user-defined metrics could, and are left out.
