@@ -7,12 +7,16 @@ __version__ = "0.1.0"
 # Where each public name lives. Nothing is imported before it is asked for, so that importing the
 # package and `looselabels --help` stay quick; `__init__.pyi` shows the names to type checkers.
 _HOME = {
+    "Audit": "auditing",
+    "BalancedForestClassifier": "forest",
     "DecoupledClassifier": "classifier",
     "Decoupling": "inference",
     "IdentifiabilityWarning": "_validation",
     "InconsistentLabelWarning": "_validation",
+    "KernelDensityClassifier": "density",
     "LabelStratifiedKFold": "out_of_sample",
     "Transition": "transition",
+    "audit": "auditing",
     "infer": "inference",
     "load": "persistence",
     "neg_label_log_loss": "classifier",

@@ -4,8 +4,12 @@ from looselabels._validation import (
 from looselabels._validation import (
     InconsistentLabelWarning as InconsistentLabelWarning,
 )
+from looselabels.auditing import Audit as Audit
+from looselabels.auditing import audit as audit
 from looselabels.classifier import DecoupledClassifier as DecoupledClassifier
 from looselabels.classifier import neg_label_log_loss as neg_label_log_loss
+from looselabels.density import KernelDensityClassifier as KernelDensityClassifier
+from looselabels.forest import BalancedForestClassifier as BalancedForestClassifier
 from looselabels.inference import Decoupling as Decoupling
 from looselabels.inference import infer as infer
 from looselabels.out_of_sample import LabelStratifiedKFold as LabelStratifiedKFold

@@ -590,7 +590,7 @@ def _weights_of_draws(estimator, n_labels):
 
 def _with_estimated_noise(design, label_proba, index, weights):
     """Return the design with the noise that labeled rows tell of; each label must name a class."""
-    named = [s for s, label in enumerate(design.labels) if label in design.classes]
+    named = np.flatnonzero([label in design.classes for label in design.labels])
     rows = np.flatnonzero(np.isin(index, named))
     if len(named) != len(design.labels) - (None in design.labels):
         raise ValueError(
@@ -603,7 +603,7 @@ def _with_estimated_noise(design, label_proba, index, weights):
     position = np.zeros(len(design.labels), dtype=int)
     position[named] = np.arange(len(named))
     noise = np.eye(len(design.classes))
-    classes = [design.classes.index(design.labels[s]) for s in named]
+    classes = np.array([design.classes.index(design.labels[s]) for s in named], dtype=int)
     noise[np.ix_(classes, classes)] = noise_matrix(real, position[index[rows]])
     return design.with_noise(noise)
 

@@ -1,7 +1,7 @@
 """What the labels themselves tell of how they arise: how often they are wrong, or missing.
 
-Every transition T turns p(label | x) into p(class | x), and p(class | x), calibrated through T, into
-a likelihood of the labels that were given. That compares transitions with one unknown number:
+Every transition T turns p(label | x) into p(class | x), and p(class | x), calibrated through T,
+into a likelihood of the labels that were given. That compares transitions with one unknown number:
 
 - **noise**: a share r of the labels is wrong, N = (1 − r) I + r · shape, and the shape is either
   all other classes alike or those that confident predictions point to;

@@ -192,7 +192,6 @@ def transition_from_labels(class_proba, label_index, pseudocounts, *, sample_wei
     """
     class_proba = as_float_array("class_proba", class_proba)
     check_row_sums("class_proba", class_proba, tol=1e-5)
-    xp = array_namespace(class_proba)
     counts = as_numpy("pseudocounts", pseudocounts)
     check_2d("pseudocounts", counts)
     check_entries("pseudocounts", counts)
