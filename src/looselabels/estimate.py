@@ -24,6 +24,7 @@ from looselabels.inference import class_proba_from
 
 MOST_ROWS = 10_000  # that a number is estimated from
 EVIDENCE = 3.0  # nats by which a shape that was fitted must beat the plain one
+N_PLACES = 12  # that are looked at before the best of them is refined
 SLACK = 0.5  # nats that a number may lose: one standard error
 
 
@@ -139,13 +140,18 @@ def _last_likely(value: Callable, start, end):
     """
     from scipy.optimize import brentq, minimize_scalar
 
-    bounds = (min(start, end), max(start, end))
-    options = {"xatol": (bounds[1] - bounds[0]) / 300}
-    found = minimize_scalar(lambda x: -value(x), bounds=bounds, method="bounded", options=options)
-    best, at = max((-found.fun, found.x), (value(start), start))
-    if value(end) > best - SLACK:
+    places = np.linspace(start, end, N_PLACES)  # with few labels there can be several tops
+    values = np.array([value(place) for place in places])
+    top = int(values.argmax())
+    around = sorted((places[max(top - 1, 0)], places[min(top + 1, N_PLACES - 1)]))
+    precision = abs(end - start) / 300
+    found = minimize_scalar(
+        lambda place: -value(place), bounds=around, method="bounded", options={"xatol": precision}
+    )
+    best, at = max((-found.fun, found.x), (values[top], places[top]))
+    if values[-1] > best - SLACK:
         return end, best
-    return brentq(lambda x: value(x) - best + SLACK, at, end, xtol=options["xatol"]), best
+    return brentq(lambda place: value(place) - best + SLACK, at, end, xtol=precision), best
 
 
 def _some_rows(rows, most, random_state):
