@@ -38,6 +38,8 @@ test-newest:  ## The tests on the newest versions (PYTHON=python3.13)
 bench: $(VENV)/.bench  ## The speed table of benchmarks/README.md
 	$(BIN)/python benchmarks/bench_infer.py
 	$(BIN)/python benchmarks/bench_classifier.py
+	$(BIN)/python benchmarks/bench_density.py
+	$(BIN)/python benchmarks/bench_audit.py
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -47,7 +49,7 @@ $(BIN)/python:
 
 # A stamp for each set of dependencies, remade when pyproject.toml changes.
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli]'
 	@touch $@
 
 $(VENV)/.%: pyproject.toml | $(BIN)/python
