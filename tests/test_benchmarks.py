@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
     [
         ("bench_infer.py", ["joint", "em", "known", "linear", "adam"]),
         ("bench_classifier.py", ["out of bag", "3 folds"]),
+        ("bench_audit.py", ["cross-prediction", "audit", "report"]),
         ("quality_noise.py", ["wine | forest", "wine | linear", "classes"]),
         ("bench_density.py", ["one bandwidth", "200 columns", "13 bandwidths", "KernelDensity"]),
     ],

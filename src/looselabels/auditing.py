@@ -19,12 +19,14 @@ from looselabels.calibration import reliability, weighted_transition
 from looselabels.classifier import DecoupledClassifier
 from looselabels.inference import label_mass
 from looselabels.transition import Transition
-from looselabels.uncertainty import draw, draw_from_mass, interval, open_share
+from looselabels.uncertainty import draw, draw_from_mass, interval
 
 DOUBTED = 0.5  # doubt above which a label is more likely wrong than right
 POSSIBLE = 0.1  # doubt from which another class is worth a word
 UNEXPLAINED = 0.1  # nats by which no mix of classes explains p(label | x)
 MOST_ROWS = 5000  # that shares over all rows are computed from
+COLUMNS = ("row", "label", "suggestion", "class_proba", "label_proba", "doubt", "why")
+MOST_LETTERS = 10_000  # of a name that becomes text
 TABLES = {"pandas": '"looselabels[tables]"', "polars": "polars"}
 
 
@@ -121,7 +123,7 @@ class Audit:
     @cached_property
     def is_labeled(self) -> np.ndarray:
         """Which rows have a label that can be wrong."""
-        return ~self.is_right.all(axis=1)[self.label_index]
+        return ~np.all(self.is_right, axis=1)[self.label_index]
 
     @cached_property
     def label_proba(self) -> np.ndarray:
@@ -132,8 +134,8 @@ class Audit:
     @cached_property
     def doubt(self) -> np.ndarray:
         """How likely each row's label is wrong, given x and the label; 0 where there is none."""
-        right = self.is_right[self.label_index]
-        return np.clip(1 - np.sum(self.class_proba_given_label * right, axis=1), 0, 1)
+        wrong = ~self.is_right[self.label_index]
+        return np.minimum(np.sum(self.class_proba_given_label * wrong, axis=1), 1)
 
     @cached_property
     def suggestion(self) -> np.ndarray:
@@ -179,11 +181,26 @@ class Audit:
         ]
 
     def table(self, library="pandas"):
-        """Return all rows as a DataFrame of pandas or polars, most doubted first."""
+        """Return all rows as a DataFrame of pandas or polars, most doubted first.
+
+        Names stay what they are; in polars tuples, and names of several types, become text.
+        """
         if library not in TABLES:
             raise ValueError(f"library must be one of {tuple(TABLES)}; it is {library!r}.")
         frames = import_extra(library, TABLES[library])
-        return frames.DataFrame(self.records())
+        records = self.records()
+        columns = {name: [record[name] for record in records] for name in COLUMNS}
+        for name in ("label", "suggestion"):
+            if library == "pandas":  # as objects names stay what they are: 1 and None, tuples
+                columns[name] = frames.Series(columns[name], dtype=object)
+            elif len({type(value) for value in columns[name]} - {type(None)}) > 1 or any(
+                isinstance(value, tuple) for value in columns[name]
+            ):  # polars has one type a column: text
+                columns[name] = [
+                    value if value is None else shown(value, MOST_LETTERS)
+                    for value in columns[name]
+                ]
+        return frames.DataFrame(columns)
 
     # -------------------------------------------------------------------------- summaries
 
@@ -192,9 +209,9 @@ class Audit:
         """Return draws of class shares, transitions and label mass that fit the label counts."""
         proba, seed = self.transition.proba, self.random_state
         if self.clf.noise == "estimate" or self.clf.negative is not None:
-            is_sure = self.is_right.all(axis=1)
-            left = open_share(self.class_proba_given_label, self.label_index, len(is_sure))
-            return draw_from_mass(self.flow().T, proba, is_sure, left, random_state=seed)
+            # the rate of missing labels is in question where it was estimated
+            is_sure = self.is_right.all(axis=1) & (self.clf.negative is None)
+            return draw_from_mass(self.flow().T, proba, is_sure, random_state=seed)
         counts = np.bincount(self.label_index, minlength=proba.shape[1])
         return draw(counts, proba, self.clf.strength, random_state=seed)
 

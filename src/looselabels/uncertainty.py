@@ -19,9 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from looselabels._rows import on_simplex
-from looselabels.inference import class_proba_from, label_mass
-
-LEAST_TOLD = 0.5  # share of the rows of a label that count as told, where x tells less
+from looselabels.inference import class_proba_from
 
 
 class Draws(NamedTuple):
@@ -68,62 +66,28 @@ def draw(label_counts, transition, strength=np.inf, *, n_draws=400, random_state
     return Draws(class_share, transitions, np.moveaxis(mass, 2, 1))
 
 
-def draw_from_mass(
-    label_mass, transition, is_sure, share_open=1.0, *, n_draws=400, random_state=0
-) -> Draws:
+def draw_from_mass(label_mass, transition, is_sure, *, n_draws=400, random_state=0) -> Draws:
     """Draw the same from the label mass that was found, (n_classes, n_labels).
-
-    Of the n_s rows with label s, a share f_s is open (`share_open`): x does not tell their class.
-    p(y|s) is known as well as the others make it, Dirichlet((1 − f_s) · mass); the classes of the
-    open rows are drawn from it, and those of the others stay.
 
     `is_sure` marks labels whose column of the transition is not in question, such as the missing
     one: its share of each class is kept.
     """
     rng = np.random.default_rng(random_state)
-    mass = np.asarray(label_mass, float).T
-    counts = np.rint(mass.sum(axis=1)).astype(int)
-    n_open = np.rint(share_open * counts).astype(int)
-    told = np.maximum(counts - n_open, LEAST_TOLD * counts) / np.maximum(counts, 1)
-    of_label = _rows_from(rng, np.tile(told[:, None] * mass, (n_draws, 1, 1)))
-    stay = (counts - n_open)[:, None] * np.divide(
-        mass,
-        mass.sum(axis=1, keepdims=True),
-        out=np.zeros_like(mass),
-        where=mass.sum(axis=1, keepdims=True) > 0,
-    )
-    drawn = np.moveaxis(rng.multinomial(n_open, of_label) + stay, 2, 1)
-    label_share = on_simplex(rng.standard_gamma(np.tile(counts.astype(float), (n_draws, 1))))
+    mass = np.tile(np.asarray(label_mass, float).T, (n_draws, 1, 1))
+    counts = np.rint(mass.sum(axis=2)).astype(int)
+    of_label = _rows_from(rng, mass)
+    drawn = np.moveaxis(rng.multinomial(counts, of_label), 2, 1)
+    label_share = on_simplex(rng.standard_gamma(counts.astype(float)))
     class_share = np.einsum("ds,dsy->dy", label_share, of_label)
     transitions = np.tile(transition, (n_draws, 1, 1))
     room = 1 - transitions[:, :, is_sure].sum(axis=2, keepdims=True)
     named = np.moveaxis(of_label * label_share[:, :, None], 2, 1)[:, :, ~is_sure]
     total = named.sum(axis=2, keepdims=True)
-    # a class that no row has keeps its row
+    # a class that no row has keeps its row of the transition
     transitions[:, :, ~is_sure] = np.where(
         total > 0, named * (room / np.where(total > 0, total, 1)), transitions[:, :, ~is_sure]
     )
     return Draws(class_share, transitions, drawn)
-
-
-def open_share(class_proba_given_label, label_index, n_labels) -> np.ndarray:
-    """Return, for each label, the share of its rows whose class x leaves open.
-
-    Rows that are all alike say nothing beyond their mean m: Σ_y m_y (1 − m_y), what one row then
-    adds to the variance of the label mass, is the most. What they do add, beside it, is the share:
-
-        f_s = mean_i Σ_y W_iy (1 − W_iy)  /  Σ_y m_y (1 − m_y).
-
-    >>> open_share(np.array([[1.0, 0], [0, 1], [0.5, 0.5], [0.5, 0.5]]), np.array([0, 0, 1, 1]), 2)
-    array([0., 1.])
-    """
-    count = np.maximum(np.bincount(label_index, minlength=n_labels), 1)
-    squares = np.bincount(label_index, np.sum(class_proba_given_label**2, axis=1), n_labels)
-    mean = label_mass(class_proba_given_label, label_index, n_labels) / count
-    most = 1 - np.sum(mean**2, axis=0)
-    return np.clip(
-        np.divide(1 - squares / count, most, out=np.ones(n_labels), where=most > 0), 0, 1
-    )
 
 
 def interval(draws, level=0.9):
