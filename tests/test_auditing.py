@@ -15,6 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from looselabels import DecoupledClassifier, IdentifiabilityWarning, Transition
 from looselabels.auditing import DOUBTED, POSSIBLE, Audit, audit, meanings
 from looselabels.datasets import make_gaussians, make_loose_labels
+from looselabels.density import KernelDensityClassifier
 
 COLUMNS = ["row", "label", "suggestion", "class_proba", "label_proba", "doubt", "why"]
 PARTS = [
@@ -461,3 +462,11 @@ def test_planted_wrong_labels_come_first(noise):
     assert np.mean([record["suggestion"] == y[record["row"]] for record in first]) > 0.9
     summary = found.summary()["wrong"]
     assert summary["expected"] == pytest.approx(wrong.sum(), rel=0.2)
+
+
+def test_single_precision_is_audited_as_it_is():
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X = X[:, X.std(axis=0) > 0].astype(np.float32)
+    clf = DecoupledClassifier(KernelDensityClassifier(), noise=0.1).fit(X, y)
+    assert clf.label_proba_.dtype == np.float32
+    assert 0 <= audit(clf, y).summary()["infeasible"] <= 1

@@ -319,6 +319,6 @@ def _share_unexplained(clf, design):
     if weights is not None:
         proba = weighted_transition(proba, weights)
     step = -(-len(clf.label_proba_) // MOST_ROWS)
-    label_proba = clf.calibration_.apply(clf.label_proba_[::step])
+    label_proba = clf.calibration_.apply(on_simplex(clf.label_proba_[::step].astype(float)))
     inner = Transition(proba, design.classes, design.labels)
     return float(np.mean(inner.infeasible(label_proba, UNEXPLAINED)))

@@ -22,25 +22,24 @@ def spoiled_digits(seed):
     return X, classes, make_loose_labels(classes, design, random_state=seed)
 
 
-def audit_digits(out, seeds, progress) -> tuple[float, float]:
+def audit_digits(out, seeds, reach) -> tuple[float, float]:
     """Audit the digits of several seeds; the first goes to the folder `out`.
 
     Returns which share of the planted errors comes first among as many suggestions, and for which
-    share of those the suggested class is right.
+    share of those the suggested class is right. `reach` is told the percentage that is done.
     """
-    shares = []
-    with progress as reach:
-        for seed in range(seeds):
-            X, classes, y = spoiled_digits(seed)
-            labels = workflow.Labels("label")
-            with workflow.noted() as notes:
-                clf = workflow.fit(X, y, labels, seed=seed)
-                found = audit(clf, y)
+    shares, labels = [], workflow.Labels("label")
+    for seed in range(seeds):
+        X, classes, y = spoiled_digits(seed)
+        with workflow.noted() as notes:
+            clf = workflow.fit(X, y, labels, seed=seed)
+            found = audit(clf, y)
             shares.append(_found_and_right(found, classes, y))
             if seed == 0:
                 _write(out, X, y, labels, found, notes)
-            reach(100 * (seed + 1) / seeds)
-    return tuple(np.mean(shares, axis=0).tolist())
+        reach(100 * (seed + 1) / seeds)
+    found_share, right_share = np.mean(shares, axis=0).tolist()
+    return found_share, right_share
 
 
 def _found_and_right(found, classes, y):
@@ -57,6 +56,6 @@ def _write(out, X, y, labels, found, notes):
     frame = pandas.DataFrame(X.astype(int), columns=names).assign(label=y)
     features = Features.fit(frame, label="label")
     content = workflow.page_content(found, labels, "digits", "looselabels demo", notes, features)
-    with workflow.new_folder(out) as folder:
+    with workflow.new_folder(out, force=True) as folder:
         images = workflow.thumbnails(X, features, found)
         workflow.write_audit(folder, content, found, frame, ".csv", images=images, excel_safe=False)

@@ -110,7 +110,8 @@ class Features:
         found = list(pixels.values()) or [f for f in found if not f.why]
         if not found:
             reasons = "; ".join(f"{short_repr(name)}: {why}" for name, why in ignored[:5])
-            raise TableError(f"No column is left to learn from. {reasons}")
+            hint = ". Name columns to use them all the same (--features)." if reasons else ""
+            raise TableError(f"No column is left to learn from. {reasons}{hint}".strip())
         features = cls([f.encoder for f in found], ignored, [f.note for f in found if f.note])
         features.image_shape = 2 * (isqrt(len(pixels)),) if pixels else None
         X = _side_by_side([f.encoded for f in found])

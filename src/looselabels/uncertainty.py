@@ -85,7 +85,7 @@ def draw_from_mass(label_mass, transition, is_sure, *, n_draws=400, random_state
     total = named.sum(axis=2, keepdims=True)
     # a class that no row has keeps its row of the transition
     transitions[:, :, ~is_sure] = np.where(
-        total > 0, named * (room / np.where(total > 0, total, 1)), transitions[:, :, ~is_sure]
+        total > 0, room * (named / np.where(total > 0, total, 1)), transitions[:, :, ~is_sure]
     )
     return Draws(class_share, transitions, drawn)
 
