@@ -570,7 +570,9 @@ def test_one_row_is_predicted_as_it_is_among_others(model):  # fault 8
     Path("one.csv").write_text("weight,more,size\n-2,x,3\n")  # in another order: fault 10
     many = called("predict", model, "new.csv").out.splitlines()
     one = called("predict", model, "one.csv").out.splitlines()
-    assert many[2].split(",")[2:] == one[1].split(",")[3:]
+    (known, sure), (name, proba) = many[2].split(",")[2:], one[1].split(",")[3:]
+    assert known == name
+    assert float(sure) == pytest.approx(float(proba), rel=1e-6)
 
 
 def test_labels_count_at_predict_where_they_are_given(model):
