@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint types check-slow test-oldest test-newest bench clean
+.PHONY: help demo test lint types check-slow test-oldest test-newest bench reproduce clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -40,6 +40,11 @@ bench: $(VENV)/.bench  ## The speed table of benchmarks/README.md
 	$(BIN)/python benchmarks/bench_classifier.py
 	$(BIN)/python benchmarks/bench_density.py
 	$(BIN)/python benchmarks/bench_audit.py
+
+reproduce: $(VENV)/.test  ## The paper's experiments (hours; resumes; --data or LOOSELABELS_DATA)
+	$(BIN)/python -m experiments run
+	$(BIN)/python -m experiments plot
+	$(BIN)/python -m experiments claims
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The paper's experiments: data → problems → cells → rows → figures. ``python -m experiments``."""

@@ -1,0 +1,106 @@
+"""The command ``python -m experiments``."""
+
+import sys
+
+import click
+
+OK, USAGE, DATA, IO, INTERRUPTED = 0, 2, 3, 5, 130  # as of the command `looselabels`
+
+
+@click.group()
+def main():
+    """Reproduce the paper's experiments."""
+
+
+def _names(_context, _parameter, value):
+    from experiments.grids import GRIDS
+
+    unknown = [name for name in value if name not in GRIDS]
+    if unknown:
+        raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(GRIDS)}.")
+    return value or tuple(GRIDS)
+
+
+@main.command()
+@click.argument("experiment", nargs=-1, callback=_names)
+@click.option("--quick", is_flag=True, help="2,000 rows, two label counts, one seed.")
+@click.option("--data", type=click.Path(file_okay=False), help="The folder of the data.")
+@click.option("--out", type=click.Path(file_okay=False), help="The folder of the results.")
+@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True)
+@click.option("--only-problem", multiple=True, help="Run this problem only; may be repeated.")
+@click.option("--only-labels", multiple=True, type=int, help="So many labels a class only.")
+@click.option("--skip-paper", is_flag=True, help="Leave the paper's method to a later run.")
+def run(experiment, quick, data, out, seeds, only_problem, only_labels, skip_paper):
+    """Run the cells of EXPERIMENT (default: all) that are not in the results yet."""
+    from experiments.grids import GRIDS, RESULTS, run_grid
+    from experiments.results import locked
+
+    every = {problem for name in experiment for problem in GRIDS[name].problems}
+    for problem in only_problem:
+        if problem not in every:
+            raise click.UsageError(f"{problem!r} is not one of {', '.join(sorted(every))}.")
+    folder = out or (RESULTS / "quick" if quick else RESULTS)
+    with locked(folder):
+        for name in experiment:
+            run_grid(
+                name, folder, data=data, quick=quick, seeds=seeds, problems=only_problem,
+                counts=only_labels, skip_paper=skip_paper,
+            )  # fmt: skip
+
+
+@main.command()
+@click.option("--results", type=click.Path(file_okay=False), help="The folder of the results.")
+@click.option("--out", type=click.Path(file_okay=False), help="The folder of the figures.")
+def plot(results, out):
+    """Draw the figures of the experiments that have results, and figure 1."""
+    from experiments.figures import FIGURES, plot_all
+    from experiments.grids import RESULTS
+    from looselabels._validation import import_extra
+
+    import_extra("matplotlib", '"looselabels[plot]"')
+    for path in plot_all(results or RESULTS, out or FIGURES):
+        click.echo(path)
+
+
+@main.command()
+@click.option("--results", type=click.Path(file_okay=False), help="The folder of the results.")
+def claims(results):
+    """Print what the paper claims, and what was to be reached, with the numbers of the rows."""
+    from experiments.grids import RESULTS
+    from experiments.tables import report
+
+    click.echo(report(results or RESULTS))
+
+
+def entry(arguments=None) -> int:
+    """Run the command and return its exit code; what goes wrong is one line on stderr."""
+    from experiments.results import Locked
+
+    try:
+        main(arguments, prog_name="python -m experiments", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return USAGE
+    except (KeyboardInterrupt, click.Abort):
+        return _say("Interrupted; finished cells are kept. The same command goes on.", INTERRUPTED)
+    except ImportError as error:  # matplotlib is not there
+        return _say(str(error), USAGE)
+    except Locked as error:
+        return _say(str(error), IO)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _say(f"{where}{error.strerror or error}; finished cells are kept.", IO)
+    except ValueError as error:
+        return _say(" ".join(str(error).split()), DATA)
+    return OK
+
+
+def _say(words, code):
+    click.echo(words, err=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(entry())

@@ -1,0 +1,126 @@
+"""Rows on disk: one file an experiment, to which whole cells are added and nothing else is done."""
+
+import csv
+import fcntl
+import io
+import os
+from contextlib import contextmanager
+from pathlib import Path
+
+from experiments.cells import Cell
+
+COLUMNS = (
+    "data", "model", "problem", "labels_a_class", "weights", "seed", "setting", "strength",
+    "method", "macro_f1", "positive_f1", "log_loss", "transition_error", "seconds", "version",
+    "commit", "rows",
+)  # fmt: skip
+# `rows` is how many rows the cell has: what tells a whole cell from one that was cut off.
+
+
+class Locked(Exception):
+    """Another run writes to the same folder."""
+
+
+class Results:
+    """The rows of one experiment, in ``<folder>/<experiment>.csv``."""
+
+    def __init__(self, folder, experiment):
+        self.path = Path(folder) / f"{experiment}.csv"
+        self.cells: set[Cell] = set()
+
+    def recover(self):
+        """Read which cells are there; what a run left unfinished at the end is cut off."""
+        if not self.path.exists():
+            return self
+        content = self.path.read_bytes()
+        whole, self.cells = _whole_cells(self.path, content)
+        if whole < len(content):
+            with open(self.path, "r+b") as file:
+                file.truncate(whole)
+                os.fsync(file.fileno())
+        return self
+
+    def append(self, cell, rows):
+        """Add all rows of a cell at once; where the disk is full, the file is left as it was."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+        size = self.path.stat().st_size if self.path.exists() else 0
+        if size == 0:
+            writer.writeheader()
+        writer.writerows({**_as_text(row), "rows": len(rows)} for row in rows)
+        with open(self.path, "ab") as file:
+            try:
+                _write(file, text.getvalue().encode())
+            except BaseException:  # Ctrl-C too: never half a cell
+                os.ftruncate(file.fileno(), size)
+                raise
+        self.cells.add(cell)
+
+
+def _write(file, content):
+    file.write(content)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _as_text(row):
+    return {
+        name: "" if value is None else f"{value:.6g}" if isinstance(value, float) else value
+        for name, value in row.items()
+    }
+
+
+def read_rows(path) -> list[dict]:
+    """Return the rows of a results file as text, those of unfinished cells left out."""
+    content = Path(path).read_bytes()
+    whole, _ = _whole_cells(path, content)
+    return list(csv.DictReader(io.StringIO(content[:whole].decode(), newline="")))
+
+
+def cell_of(row) -> Cell:
+    """Return the cell that a row belongs to."""
+    setting = row["setting"].split()[0]
+    return Cell(row["problem"], int(row["labels_a_class"]), int(row["seed"]), setting)
+
+
+def _whole_cells(path, content):
+    """Return how many bytes hold whole cells, and which cells these are."""
+    lines = content.splitlines(keepends=True)
+    if lines and not lines[-1].endswith(b"\n"):
+        lines.pop()
+    if not lines:
+        return 0, set()
+    if lines[0].decode().strip().split(",") != list(COLUMNS):
+        raise ValueError(f"{path}: its first line is not that of results; move it away.")
+    cells, whole, at = set(), len(lines[0]), 1
+    while at < len(lines):
+        try:
+            (row,) = csv.DictReader([lines[at].decode()], COLUMNS)
+            cell, n_rows = cell_of(row), int(row["rows"])
+        except (ValueError, TypeError, AttributeError, IndexError):
+            raise ValueError(f"{path}: line {at + 1} is not a row of results.") from None
+        if at + n_rows > len(lines):
+            break
+        cells.add(cell)
+        whole += sum(len(line) for line in lines[at : at + n_rows])
+        at += n_rows
+    return whole, cells
+
+
+@contextmanager
+def locked(folder):
+    """Hold `folder` for one run; the system lets go of it however the run ends."""
+    path = Path(folder) / ".lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            pid = file.read().strip() or "unknown"
+            raise Locked(f"{folder} is in use by another run (process {pid}).") from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+        file.truncate(0)
