@@ -167,3 +167,14 @@ def test_class_calibration_keeps_what_the_labels_say_nothing_of(rng):
 def test_a_power_does_not_make_rows_of_tiny_numbers_vanish():
     rows = np.array([[1 - 2e-160, 1e-160, 1e-160]])
     assert_allclose(Calibration(power=3.0).apply(rows), [[1, 0, 0]], atol=1e-12)
+
+
+def test_a_label_that_no_class_has_does_not_stop_the_calibration():
+    unsure = np.repeat([[0.6, 0.4], [0.4, 0.6]], 40, axis=0)
+    transition = np.array([[0.75, 0.25, 0.0], [0.25, 0.75, 0.0]])
+    labels = np.repeat([0, 1], 40) ^ (np.arange(80) % 4 == 0)
+    plain, _ = fit_class_calibration(unsure, transition, labels)
+    labels, unsure = np.append(labels, 2), np.append(unsure, [[0.5, 0.5]], axis=0)
+    found, _ = fit_class_calibration(unsure, transition, labels)
+    assert found.power == pytest.approx(plain.power, rel=0.01)
+    assert found.power > 2

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from looselabels import DecoupledClassifier, Transition
-from looselabels.estimate import labeled_share, noise_matrix
+from looselabels.estimate import _last_likely, _some_rows, labeled_share, noise_matrix
 
 
 def clear_labels(rng, noise, blur=0.3, n_samples=4000):
@@ -104,3 +104,90 @@ def test_a_negative_class_needs_a_transition_that_is_open():
     clf = DecoupledClassifier(GaussianNB(), Transition.identity([0, 1]), negative=2)
     with pytest.raises(ValueError, match="negative is for transition=None"):
         clf.fit(np.arange(20.0)[:, None], [0, 1] * 10)
+
+
+def two_worlds(rng):
+    """Return p(label | x) and labels: 300 rows with wrong labels after 300 with right ones."""
+    class_1 = 1 / (1 + np.exp(-20 * rng.uniform(-1, 1, 600)))
+    label_1 = np.where(np.arange(600) < 300, class_1, 0.2 + 0.6 * class_1)
+    index = (rng.random(600) < label_1).astype(int)
+    return np.column_stack([1 - label_1, label_1]), index, np.repeat([0.0, 1.0], 300)
+
+
+def test_rows_without_weight_tell_nothing_of_the_noise(rng):
+    label_proba, index, weight = two_worlds(rng)
+    found = noise_matrix(label_proba, index, weight)
+    assert_allclose(found, noise_matrix(label_proba[300:], index[300:]))
+    assert found[0, 0] < noise_matrix(label_proba, index)[0, 0] - 0.05
+    clf = DecoupledClassifier(noise="estimate").fit_from_proba(label_proba, index, weight)
+    assert_allclose(clf.transition_.proba, found)
+
+
+def test_weights_that_are_shares_count_as_rows(rng):
+    label_proba, index, _ = two_worlds(rng)
+    clf = DecoupledClassifier(noise="estimate")
+    plain = clf.fit_from_proba(label_proba, index).class_proba_
+    shares = np.full(600, 1 / 600)
+    assert_allclose(clf.fit_from_proba(label_proba, index, shares).class_proba_, plain)
+
+
+def test_rows_without_weight_tell_nothing_of_the_labeled_share(rng):
+    rate = np.repeat([0.9, 0.2], 600)
+    positive = 1 / (1 + np.exp(20 * (rng.random(1200) - 0.3)))
+    label_proba = np.column_stack([rate * positive, 1 - rate * positive])
+    index = (rng.random(1200) >= rate * positive).astype(int)
+    weight = np.repeat([0.0, 1.0], 600)
+    found = labeled_share(label_proba, index, sample_weight=weight)
+    assert found == pytest.approx(labeled_share(label_proba[600:], index[600:]))
+    labels = np.where(index == 0, "cat", None)
+    clf = DecoupledClassifier(negative="other").fit_from_proba(label_proba, labels, weight)
+    assert clf.transition_.proba[0, 0] == pytest.approx(found)
+
+
+def test_labels_without_weight_have_no_noise_that_could_be_estimated():
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X = X / 16
+    labels = np.where(np.arange(len(y)) % 5 == 0, (y + 1) % 3, y)
+    clf = DecoupledClassifier(LogisticRegression(max_iter=500), noise="estimate", cv=3)
+    design = Transition.identity([0, 1, 2]).with_noise({0: 0.1, 1: 0.1})  # 1 has another label
+    with pytest.raises(ValueError, match=r"label_weights are 0 for every label of class 1"):
+        clf.set_params(label_weights=[1, 0.0, 1]).fit(X, labels)
+    with pytest.raises(ValueError, match=r"transition has some: class 0 gets label 1 with 0\.05"):
+        clf.set_params(transition=design).fit(X, labels)
+    partial = Transition.partial([0, 1, 2], labeled=0.5)
+    some = np.where(np.arange(len(y)) % 2 == 0, labels, None)
+    clf.set_params(transition=partial, label_weights=[1, 0.0, 1, 1])
+    with pytest.warns(UserWarning, match="No class can have label 1"):
+        found = clf.fit(X, some).transition_.proba
+    assert_allclose(found[1], partial.proba[1])
+    assert np.isfinite(found).all()
+
+
+def test_noise_cannot_be_estimated_without_labels():
+    clf = DecoupledClassifier(None, Transition.partial([0, 1]), noise="estimate")
+    with (
+        pytest.warns(UserWarning, match="are not in y"),
+        pytest.raises(ValueError, match="noise='estimate' needs rows with labels; y has none"),
+    ):
+        clf.fit(np.arange(20.0)[:, None], [None] * 20)
+
+
+def test_many_labels_are_estimated_from_fewer_rows():
+    assert [len(_some_rows(np.arange(20_000), m, 0)) for m in (10, 100, 1000)] == [
+        10_000,
+        3000,
+        500,
+    ]
+
+
+def test_nobody_looks_far_past_the_top_and_the_last_likely_number_is_found():
+    looked = []
+
+    def value(place):
+        looked.append(place)
+        return -2000 * (place - 0.2) ** 2
+
+    found, best = _last_likely(value, 0.0, 1.0)
+    assert found == pytest.approx(0.2 + (0.5 / 2000) ** 0.5, abs=0.005)
+    assert best == pytest.approx(0, abs=0.05)
+    assert max(looked) < 0.6

@@ -336,3 +336,9 @@ def test_rare_labels_are_told_apart_better_than_by_an_ordinary_forest():
     plain = infer(plain.predict_proba(X[1200:]), design.proba).class_proba.argmax(axis=1)
     ours, theirs = (f1_score(classes[1200:], p, average="macro") for p in (found, plain))
     assert ours > theirs + 0.05
+
+
+def test_an_earlier_fit_leaves_no_out_of_bag_rows_behind():
+    X, y = load_digits(n_class=3, return_X_y=True)
+    forest = BalancedForestClassifier(5, oob_score=True, random_state=0).fit(X, y)
+    assert not hasattr(forest.set_params(oob_score=False).fit(X, y), "oob_decision_function_")

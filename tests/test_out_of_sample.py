@@ -8,6 +8,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
+from looselabels import DecoupledClassifier, KernelDensityClassifier
 from looselabels.out_of_sample import LabelStratifiedKFold, align, fit_and_predict
 
 
@@ -115,3 +116,12 @@ def test_each_fold_has_each_label_s_share():
     y = np.array(["cat", None, "dog", None], dtype=object).repeat(25)
     for _, test in LabelStratifiedKFold(5, random_state=0).split(y, y):
         assert [np.sum(y[test] == name) for name in ("cat", "dog")] == [5, 5]
+
+
+def test_kernel_densities_of_another_library_come_back_as_numpy():
+    torch = pytest.importorskip("torch")
+    X, index = data()
+    expected = DecoupledClassifier(KernelDensityClassifier()).fit(X, index)
+    clf = DecoupledClassifier(KernelDensityClassifier()).fit(torch.asarray(X), index)
+    assert_allclose(clf.class_proba_, expected.class_proba_, atol=1e-6)
+    assert_allclose(clf.predict_proba(torch.asarray(X)), expected.predict_proba(X), atol=1e-6)

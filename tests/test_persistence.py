@@ -505,3 +505,14 @@ def test_another_version_of_scikit_learn_is_warned_of_once(model):
     assert caught[0].message.original_sklearn_version == "1.0"
     assert caught[0].message.current_sklearn_version == sklearn.__version__
     assert caught[0].filename == __file__
+
+
+def test_a_class_prior_without_the_negative_class_survives(tmp_path):
+    X = RNG.standard_normal((60, 2)) + np.repeat([[0, 0], [4, 4]], 30, axis=0)
+    labels = np.where(np.arange(60) % 3 == 0, None, np.repeat(["cat", "dog"], 30))
+    clf = DecoupledClassifier(GaussianNB(), negative="other", class_prior=[0.4, 0.4], cv=2)
+    clf.set_params(random_state=0)
+    save(clf.fit(X, labels), tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.class_prior == pytest.approx({"cat": 0.4, "dog": 0.4, "other": 0.2})
+    assert (again.fit(X, labels).class_proba_ == clf.class_proba_).all()

@@ -147,8 +147,9 @@ def fit_class_calibration(class_proba, transition, label_index, sample_weight=No
         calibrated = np.exp(calibrated - calibrated.max(axis=1, keepdims=True))
         calibrated /= calibrated.sum(axis=1, keepdims=True)
         given_label = calibrated * likelihood
-        total = np.maximum(given_label.sum(axis=1, keepdims=True), FLOOR)
-        slope = weight[:, None] * (given_label / total - calibrated)
+        total = given_label.sum(axis=1, keepdims=True)
+        at_floor, total = total < FLOOR, np.maximum(total, FLOOR)
+        slope = weight[:, None] * np.where(at_floor, 0, given_label / total - calibrated)
         # sums, not BLAS products: these are too small for its threads, which would wait for cores
         value = np.sum(weight * np.log(total[:, 0])) - np.sum(theta**2) / (2 * SPREAD**2)
         gradient = np.append(power * np.sum(slope * logs), slope.sum(axis=0)) - theta / SPREAD**2

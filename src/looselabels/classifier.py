@@ -1,6 +1,7 @@
 """DecoupledClassifier: scikit-learn plumbing around `infer`. No equations here."""
 
 import warnings
+from collections.abc import Iterable
 from inspect import signature
 from numbers import Integral, Real
 
@@ -23,6 +24,7 @@ from looselabels._names import listed, numbers_by_name, read_column
 from looselabels._rows import on_simplex
 from looselabels._validation import check_class_prior, check_row_stochastic, short_repr
 from looselabels.calibration import (
+    SURE,
     Calibration,
     fit_class_calibration,
     to_real_world,
@@ -192,7 +194,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 estimator, X, index, len(design.labels), folds, fit_params, self.n_jobs,
                 self._progress(1 if isinstance(folds, str) else 1 + len(folds)),
             )  # fmt: skip
-        weights = _times(weights, _weights_of_draws(estimator, len(design.labels)))
+        weights = _times(weights, _weights_of_draws(estimator, design))
         return self._decouple(estimator, design, label_proba, index, sample_weight, weights)
 
     def fit_from_proba(self, label_proba, y, sample_weight=None):
@@ -249,24 +251,32 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         if self.class_prior is None:
             shares = np.bincount(index, sample_weight, minlength=len(design.labels))
             return class_proba_from(shares[None, :] / shares.sum(), design)[0]
-        given = numbers_by_name("class_prior", self.class_prior, design.classes)
-        return check_class_prior(given, len(design.classes))
+        return check_class_prior(self._given_prior(design), len(design.classes))
 
-    def _complete(self, design, label_proba, index, weights):
+    def _given_prior(self, design):
+        """Return `class_prior` as an array; the negative class may have been left out of it."""
+        named: Iterable = getattr(self.class_prior, "keys", tuple)()
+        if self.negative is None or self.negative in named:
+            return numbers_by_name("class_prior", self.class_prior, design.classes)
+        given = numbers_by_name("class_prior", self.class_prior, design.classes[:-1])
+        return np.append(given, max(1 - given.sum(), 0.0))  # `partial` puts it last
+
+    def _complete(self, design, label_proba, index, sample_weight, weights):
         """Return the design with the numbers that only p(label | x) can tell."""
         if self._rate_is_open():
-            share = labeled_share(label_proba, index, weights)
+            share = labeled_share(label_proba, index, weights, sample_weight)
             noise = 0.0 if self.noise == "estimate" else self.noise
             design = Transition.partial(
                 design.classes, labeled=share, negative=self.negative
             ).with_noise(noise)
         if self.noise == "estimate":
-            design = _with_estimated_noise(design, label_proba, index, weights)
+            design = _with_estimated_noise(design, label_proba, index, sample_weight, weights)
         return design
 
     def _decouple(self, estimator, design, label_proba, index, sample_weight, weights):
         """Go down the line (calibrate, infer, condition on the label) and keep what was found."""
-        design = self._complete(design, label_proba, index, weights)
+        counts = _as_counts(sample_weight)
+        design = self._complete(design, label_proba, index, counts, weights)
         frequency = _times(sample_weight, None if weights is None else weights[index])
         calibration = Calibration.fit(self.calibrate, label_proba, index, frequency)
         inner = design.proba if weights is None else weighted_transition(design.proba, weights)
@@ -288,9 +298,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.class_proba_ = self._of_real_world(found.class_proba)
         if self.calibrate == "classes":
             self.class_calibration_, _ = fit_class_calibration(
-                self.class_proba_, self.transition_.proba, index, sample_weight
+                self.class_proba_, self.transition_.proba, index, counts
             )
-            self.class_proba_ = self.class_calibration_.apply(self.class_proba_)
+            self.class_proba_ = self._calibrated(self.class_proba_)
         self.class_proba_given_label_ = condition_on_label(
             self.class_proba_, self.transition_.proba, index
         )
@@ -348,7 +358,12 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _of_real_world(self, class_proba):
         if self.label_weights_ is not None:
             class_proba = to_real_world(class_proba, self.transition_.proba, self.label_weights_)
-        return self.class_calibration_.apply(class_proba)
+        return self._calibrated(class_proba)
+
+    def _calibrated(self, class_proba):
+        if self.class_calibration_.factor is None:
+            return class_proba
+        return self.class_calibration_.apply(np.maximum(class_proba, SURE))  # as it was fitted
 
     def _learned(self, fitted):
         design = self.transition_
@@ -577,35 +592,68 @@ def _times(weight, other):
     return weight * other
 
 
-def _weights_of_draws(estimator, n_labels):
+def _as_counts(sample_weight):
+    """Return weights as counts of rows; where all are below 1 they are shares of something."""
+    return None if sample_weight is None else sample_weight / min(sample_weight.max(), 1.0)
+
+
+def _weights_of_draws(estimator, design):
     """Return the label weights of a forest that balances labels by its draws, or None."""
-    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    drawn = getattr(last, "label_weights_", None)
-    if drawn is None or np.ptp(drawn) == 0:
-        return None
-    weights = np.ones(n_labels)
-    weights[last.classes_] = drawn
-    return weights
+    last = estimator
+    while not isinstance(last, BalancedForestClassifier):
+        if isinstance(last, Pipeline):
+            last = last.steps[-1][1]
+        elif isinstance(last, FrozenEstimator):
+            last = last.estimator
+        elif hasattr(last, "best_estimator_"):  # of a search
+            last = last.best_estimator_
+        else:
+            return None
+    columns = last.classes_
+    if isinstance(estimator, FrozenEstimator):  # it knows the labels by their names
+        columns = design.label_index(columns)
+    weights = np.ones(len(design.labels))
+    weights[columns] = last.label_weights_
+    return None if np.ptp(last.label_weights_) == 0 else weights
 
 
-def _with_estimated_noise(design, label_proba, index, weights):
+def _with_estimated_noise(design, label_proba, index, sample_weight, weights):
     """Return the design with the noise that labeled rows tell of; each label must name a class."""
     named = np.flatnonzero([label in design.classes for label in design.labels])
-    rows = np.flatnonzero(np.isin(index, named))
     if len(named) != len(design.labels) - (None in design.labels):
         raise ValueError(
             f"noise='estimate' needs labels that name classes; of {listed(design.labels)} not all "
             "do. Give a rate, or a transition with noise."
         )
-    real = label_proba if weights is None else label_proba / weights
-    real = real[np.ix_(rows, named)]
-    real = on_simplex(np.where(real.any(axis=1, keepdims=True), real, 1.0))
+    classes = np.array([design.classes.index(design.labels[s]) for s in named], dtype=int)
+    _check_no_noise(design, classes, named)
+    if weights is not None:  # of a label without weight label_proba says nothing
+        classes, named = classes[weights[named] > 0], named[weights[named] > 0]
+    counts = np.ones(len(index)) if sample_weight is None else sample_weight
+    rows = np.flatnonzero(np.isin(index, named) & (counts > 0))
+    if not len(rows):
+        raise ValueError("noise='estimate' needs rows with labels; y has none. Give a rate.")
+    real = label_proba[np.ix_(rows, named)]
+    real = on_simplex(real if weights is None else real / weights[named])
     position = np.zeros(len(design.labels), dtype=int)
     position[named] = np.arange(len(named))
     noise = np.eye(len(design.classes))
-    classes = np.array([design.classes.index(design.labels[s]) for s in named], dtype=int)
-    noise[np.ix_(classes, classes)] = noise_matrix(real, position[index[rows]])
+    noise[np.ix_(classes, classes)] = noise_matrix(real, position[index[rows]], counts[rows])
     return design.with_noise(noise)
+
+
+def _check_no_noise(design, classes, named):
+    """Say that noise which is estimated as a whole cannot come on top of some."""
+    noisy = design.proba[np.ix_(classes, named)] > 0
+    np.fill_diagonal(noisy, False)
+    if noisy.any():
+        k, s = np.argwhere(noisy)[0]
+        label, name = design.labels[named[s]], design.classes[classes[k]]
+        raise ValueError(
+            f"noise='estimate' estimates all of the noise, and the transition has some: class "
+            f"{short_repr(name)} gets label {short_repr(label)} with "
+            f"{design.proba[classes[k], named[s]]:.3g}. Leave one of them out."
+        )
 
 
 def _as_array(names):

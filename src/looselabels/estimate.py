@@ -22,10 +22,13 @@ from looselabels._rows import on_simplex
 from looselabels.calibration import fit_class_calibration, to_real_world, weighted_transition
 from looselabels.inference import class_proba_from
 
-MOST_ROWS = 10_000  # that a number is estimated from
+MOST_ROWS = 10_000  # that a number is estimated from,
+MOST_NUMBERS = 300_000  # less where there are many labels,
+FEWEST_ROWS = 500  # but not less than this
 EVIDENCE = 3.0  # nats by which a shape that was fitted must beat the plain one
 N_PLACES = 12  # that are looked at before the best of them is refined
 SLACK = 0.5  # nats that a number may lose: one standard error
+FAR = 100.0  # nats below the best, past which nobody looks: no second top is so deep
 
 
 def log_likelihood(label_proba, transition, label_index, label_weights=None, sample_weight=None):
@@ -41,7 +44,7 @@ def log_likelihood(label_proba, transition, label_index, label_weights=None, sam
     return fit_class_calibration(class_proba, transition, label_index, sample_weight)[1]
 
 
-def noise_matrix(label_proba, label_index, *, random_state=0) -> np.ndarray:
+def noise_matrix(label_proba, label_index, sample_weight=None, *, random_state=0) -> np.ndarray:
     """Estimate how often each class passes for each other, from labels that name classes.
 
     Parameters
@@ -50,6 +53,8 @@ def noise_matrix(label_proba, label_index, *, random_state=0) -> np.ndarray:
         p(label | x) out of sample, for samples that have a label; labels are classes.
     label_index : integer array of shape (n_samples,)
         The column of each sample's label.
+    sample_weight : array of shape (n_samples,), default=None
+        How often each sample counts.
     random_state : int, default=0
         Seed of the draw of samples where there are more than are needed.
 
@@ -74,24 +79,29 @@ def noise_matrix(label_proba, label_index, *, random_state=0) -> np.ndarray:
     n_labels = label_proba.shape[1]
     if n_labels == 1:
         return np.eye(1)
-    rows = _some_rows(np.arange(len(label_index)), MOST_ROWS, random_state)
-    label_proba, label_index = label_proba[rows], label_index[rows]
+    weight = _counts(sample_weight, label_index)
+    shapes = _alike(n_labels), _confident(label_proba, label_index, weight)
+    rows = _some_rows(np.flatnonzero(weight), n_labels, random_state)
+    label_proba, label_index, weight = label_proba[rows], label_index[rows], weight[rows]
     # Where each class passes for the others as often as for itself, labels say nothing.
     most = 0.9 * (1 - 1 / n_labels)
 
     def best_rate(shape):
-        return _last_likely(
-            lambda rate: log_likelihood(label_proba, _noise(rate, shape), label_index), 0.0, most
-        )
+        def value(rate):
+            transition = _noise(rate, shape)
+            return log_likelihood(label_proba, transition, label_index, sample_weight=weight)
 
-    shapes = _alike(n_labels), _confident(label_proba, label_index)
+        return _last_likely(value, 0.0, most)
+
     (rate, value), fitted = map(best_rate, shapes)
     if fitted[1] > value + EVIDENCE:
         return _noise(fitted[0], shapes[1])
     return _noise(rate, shapes[0])
 
 
-def labeled_share(label_proba, label_index, label_weights=None, *, random_state=0) -> float:
+def labeled_share(
+    label_proba, label_index, label_weights=None, sample_weight=None, *, random_state=0
+) -> float:
     """Estimate which share of each class is labeled where one class, the negative one, never is.
 
     Parameters
@@ -102,8 +112,10 @@ def labeled_share(label_proba, label_index, label_weights=None, *, random_state=
         The column of each sample's label.
     label_weights : array of shape (n_labels,), default=None
         Of the world that label_proba is of.
+    sample_weight : array of shape (n_samples,), default=None
+        How often each sample counts.
     random_state : int, default=0
-        Seed of the draw of unlabeled samples where there are more than are needed.
+        Seed of the draw of samples, labeled and unlabeled, where there are more than are needed.
 
     Examples
     --------
@@ -117,10 +129,15 @@ def labeled_share(label_proba, label_index, label_weights=None, *, random_state=
     0.2
     """
     missing = label_proba.shape[1] - 1
+    counts = _counts(sample_weight, label_index)
     is_missing = label_index == missing
-    drawn = _some_rows(np.flatnonzero(is_missing), MOST_ROWS, random_state)
-    rows = np.append(np.flatnonzero(~is_missing), drawn)
-    weight = np.where(is_missing[rows], is_missing.sum() / max(len(drawn), 1), 1.0)
+    overall = np.average(~is_missing, weights=counts)  # as if no row were of the negative class
+    parts = []
+    for part in (~is_missing, is_missing):
+        rows = np.flatnonzero(part & (counts > 0))
+        drawn = _some_rows(rows, missing + 1, random_state)
+        parts.append((drawn, counts[drawn] * (len(rows) / max(len(drawn), 1))))
+    rows, weight = map(np.concatenate, zip(*parts, strict=True))
     label_proba, label_index = label_proba[rows], label_index[rows]
 
     def value(log_rate):
@@ -128,7 +145,6 @@ def labeled_share(label_proba, label_index, label_weights=None, *, random_state=
         transition[:, missing] = 1 - transition[:, :missing].sum(axis=1)
         return log_likelihood(label_proba, transition, label_index, label_weights, weight)
 
-    overall = np.mean(~is_missing)  # as if no row were of the negative class
     log_rate, _ = _last_likely(value, np.log(0.999), np.log(overall))
     return float(np.exp(log_rate))
 
@@ -141,7 +157,11 @@ def _last_likely(value: Callable, start, end):
     from scipy.optimize import brentq, minimize_scalar
 
     places = np.linspace(start, end, N_PLACES)  # with few labels there can be several tops
-    values = np.array([value(place) for place in places])
+    values = np.full(N_PLACES, -np.inf)
+    for k, place in enumerate(places):
+        values[k] = value(place)
+        if values[k] < values.max() - FAR:
+            break
     top = int(values.argmax())
     around = sorted((places[max(top - 1, 0)], places[min(top + 1, N_PLACES - 1)]))
     precision = abs(end - start) / 300
@@ -149,12 +169,20 @@ def _last_likely(value: Callable, start, end):
         lambda place: -value(place), bounds=around, method="bounded", options={"xatol": precision}
     )
     best, at = max((-found.fun, found.x), (values[top], places[top]))
-    if values[-1] > best - SLACK:
+    likely = [at, *places[values > best - SLACK]]
+    last = max(likely, key=lambda place: abs(place - start))
+    beyond = [place for place in places if abs(place - start) > abs(last - start)]
+    if not beyond:
         return end, best
-    return brentq(lambda place: value(place) - best + SLACK, at, end, xtol=precision), best
+    return brentq(lambda place: value(place) - best + SLACK, last, beyond[0], xtol=precision), best
 
 
-def _some_rows(rows, most, random_state):
+def _counts(sample_weight, label_index):
+    return np.ones(len(label_index)) if sample_weight is None else np.asarray(sample_weight, float)
+
+
+def _some_rows(rows, n_labels, random_state):
+    most = max(FEWEST_ROWS, min(MOST_ROWS, MOST_NUMBERS // n_labels))
     if len(rows) <= most:
         return rows
     return np.sort(np.random.default_rng(random_state).choice(rows, most, replace=False))
@@ -168,7 +196,7 @@ def _alike(n_labels):
     return (1 - np.eye(n_labels)) / (n_labels - 1)
 
 
-def _confident(label_proba, label_index):
+def _confident(label_proba, label_index, weight):
     """Return which other labels confident predictions point to, a row a class.
 
     A row counts for the class that is predicted most firmly among those predicted more firmly than
@@ -176,11 +204,13 @@ def _confident(label_proba, label_index):
     """
     n_labels = label_proba.shape[1]
     total = np.zeros(n_labels)
-    np.add.at(total, label_index, label_proba[np.arange(len(label_index)), label_index])
-    usual = total / np.maximum(np.bincount(label_index, minlength=n_labels), 1)
+    own = label_proba[np.arange(len(label_index)), label_index]
+    np.add.at(total, label_index, weight * own)
+    count = np.bincount(label_index, weight, n_labels)
+    usual = total / np.where(count > 0, count, 1)
     firm = np.where(label_proba >= usual, label_proba, 0)
     rows = np.flatnonzero(firm.any(axis=1))
     counts = _alike(n_labels)
-    np.add.at(counts, (firm[rows].argmax(axis=1), label_index[rows]), 1)
+    np.add.at(counts, (firm[rows].argmax(axis=1), label_index[rows]), weight[rows])
     np.fill_diagonal(counts, 0)
     return on_simplex(counts)

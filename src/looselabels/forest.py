@@ -177,6 +177,8 @@ class BalancedForestClassifier(ClassifierMixin, BaseEstimator):
         for tree, label_proba in grown:
             self.estimators_.append(tree)
             unseen += label_proba
+        if hasattr(self, "oob_decision_function_"):
+            del self.oob_decision_function_  # of an earlier fit
         if self.oob_score:
             with np.errstate(invalid="ignore"):  # 0 / 0: no tree that has not seen the row
                 self.oob_decision_function_ = unseen / unseen.sum(axis=1, keepdims=True)

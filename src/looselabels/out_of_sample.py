@@ -10,6 +10,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from looselabels._names import listed, read_column
+from looselabels._validation import as_numpy
 
 
 class LabelStratifiedKFold(BaseCrossValidator):
@@ -86,8 +87,9 @@ def fit_and_predict(estimator, X, index, n_labels, folds, fit_params, n_jobs, re
     if folds == "oob":
         return whole, _out_of_bag(whole, X, index, n_labels, fit_params)
     if folds == "loo":
-        label_proba = np.zeros((len(index), n_labels), dtype=whole.loo_proba_.dtype)
-        label_proba[:, whole.classes_] = whole.loo_proba_
+        left_out = _in_numpy(whole.loo_proba_)
+        label_proba = np.zeros((len(index), n_labels), dtype=left_out.dtype)
+        label_proba[:, whole.classes_] = left_out
         del whole.loo_proba_  # a model does not carry its training rows around
         return whole, label_proba
     parts = Parallel(n_jobs=n_jobs, return_as="generator")(
@@ -112,13 +114,18 @@ def align(estimator, X, n_labels, columns=None):
 
     `columns` says where each of its classes_ belongs; None: they are positions themselves.
     """
-    proba = estimator.predict_proba(X)
+    proba = _in_numpy(estimator.predict_proba(X))
     columns = estimator.classes_ if columns is None else columns
     if proba.shape[1] == n_labels and np.array_equal(columns, np.arange(n_labels)):
         return proba
     label_proba = np.zeros((len(proba), n_labels), dtype=proba.dtype)
     label_proba[:, columns] = proba
     return label_proba
+
+
+def _in_numpy(proba):
+    """Return p(label | x) of an estimator that answers in the library of its X."""
+    return proba if isinstance(proba, np.ndarray) else as_numpy("label_proba", proba)
 
 
 def _fit_one(estimator, X, index, n_labels, rows, fit_params):

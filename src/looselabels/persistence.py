@@ -266,6 +266,8 @@ def _parameters(clf):
         parameters["transition"] = json.loads(clf.transition.to_json())
     for name, names in _names_of(clf.transition_):
         value = getattr(clf, name)
+        if name == "class_prior" and value is not None:
+            value = clf._given_prior(clf.transition_)  # with the class that may be left out
         if value is not None and not isinstance(value, str):
             value = numbers_by_name(name, value, names).tolist()
         parameters[name] = value
