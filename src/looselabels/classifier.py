@@ -70,13 +70,14 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         one share for all of them is estimated.
     noise : float or "estimate", default=0
         How often a label is wrong: a rate, as in `Transition.with_noise`, or what the labels say
-        of it themselves. It comes on top of `transition`.
+        of it themselves. A rate comes on top of `transition`; one to estimate on has no noise.
     strength : float, default=inf
         How many samples a class the transition is worth as a belief. ``inf`` keeps it as it is; a
         number lets the data move it (the paper's pseudo-counts).
     class_prior : mapping or sequence, default=None
         The share of each class. Sets the label rates where `transition` is None, and the costs of
         `label_weights`. None: what the label shares imply. It never enters the inference itself.
+        `negative` is left out of a sequence, and may be left out of a mapping: it has the rest.
     label_weights : None, "costs", mapping or sequence, default=None
         How much a sample of each label counts in training: alike, by the paper's costs, as given.
         The inference follows the weights; probabilities are those of the real world.

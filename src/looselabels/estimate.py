@@ -28,7 +28,7 @@ FEWEST_ROWS = 500  # but not less than this
 EVIDENCE = 3.0  # nats by which a shape that was fitted must beat the plain one
 N_PLACES = 12  # that are looked at before the best of them is refined
 SLACK = 0.5  # nats that a number may lose: one standard error
-FAR = 100.0  # nats below the best, past which nobody looks: no second top is so deep
+FAR = 10.0  # nats below the best, past which nobody looks: it is slow there, with many labels
 
 
 def log_likelihood(label_proba, transition, label_index, label_weights=None, sample_weight=None):

@@ -178,7 +178,7 @@ class BalancedForestClassifier(ClassifierMixin, BaseEstimator):
             self.estimators_.append(tree)
             unseen += label_proba
         if hasattr(self, "oob_decision_function_"):
-            del self.oob_decision_function_  # of an earlier fit
+            delattr(self, "oob_decision_function_")  # of an earlier fit
         if self.oob_score:
             with np.errstate(invalid="ignore"):  # 0 / 0: no tree that has not seen the row
                 self.oob_decision_function_ = unseen / unseen.sum(axis=1, keepdims=True)
