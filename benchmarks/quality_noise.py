@@ -42,21 +42,30 @@ def data():
 
 def compare(estimator, X, y, labels):
     """Return the numbers of one line: expected wrong labels, AUPRC, accuracy after correction."""
-    from cleanlab.filter import find_label_issues
-    from cleanlab.rank import get_label_quality_scores
-
     clf = DecoupledClassifier(estimator, noise="estimate", n_jobs=-1, random_state=0)
     found = audit(clf.fit(X, labels), labels)
     said = clf.label_proba_.astype(float)
     wrong = labels != y
-    theirs = np.where(find_label_issues(labels, said, n_jobs=1), said.argmax(axis=1), labels)
+    their_ranking, their_right = of_cleanlab(said, labels, y)
     return [
         found.summary()["wrong"]["expected"],
         average_precision_score(wrong, found.doubt),
-        average_precision_score(wrong, -get_label_quality_scores(labels, said)),
+        their_ranking,
         np.mean(found.suggestion == y),
-        np.mean(theirs == y),
+        their_right,
     ]
+
+
+def of_cleanlab(said, labels, y):
+    """Return its AUPRC and accuracy after correction; NaN where it is not installed."""
+    try:
+        from cleanlab.filter import find_label_issues
+        from cleanlab.rank import get_label_quality_scores
+    except ImportError:
+        return np.nan, np.nan
+    score = get_label_quality_scores(labels, said)
+    corrected = np.where(find_label_issues(labels, said, n_jobs=1), said.argmax(axis=1), labels)
+    return average_precision_score(labels != y, -score), np.mean(corrected == y)
 
 
 def calibration_is_worth(seeds):
