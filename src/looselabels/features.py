@@ -425,7 +425,7 @@ class _Dates(_Encoder):
                 position = int(np.isin(codes, np.flatnonzero(np.isnat(dates))).argmax())
                 reason = f"is no date as its column should hold ({self.format})"
                 raise column.misfit(position, reason)
-            dates = np.append(dates, np.datetime64("NaT"))[codes]  # the last, where a code is -1
+            dates = np.append(dates, np.datetime64("NaT", "us"))[codes]  # the last: code -1
         elif pa.types.is_timestamp(column.cells.type) or pa.types.is_date(column.cells.type):
             times = column.cells.cast(pa.timestamp("us"), safe=False)
             dates = times.to_numpy(zero_copy_only=False)
