@@ -148,7 +148,7 @@ BAD = [
     (110, "no keys", "{}", DESIGN, 2, "needs the key 'meanings'"),
     (110, "unknown key", '{"meanings": {"a": "b"}, "nose": 1}', DESIGN, 2, "key 'nose'; it can"),
     (110, "key twice", '{"meanings": {"a": "b", "a": "c"}}', DESIGN, 2, "key 'a' is there twice"),
-    (110, "NaN", '{"meanings": {"a": "b"}, "noise": NaN}', DESIGN, 2, "NaN is no number"),
+    (110, "NaN", '{"meanings": {"a": "b"}, "noise": NaN}', DESIGN, 2, "NaN is not allowed"),
     (110, "no mapping", '{"meanings": ["a"]}', DESIGN, 2, "meanings must map each label"),
     (110, "nothing", '{"meanings": {}}', DESIGN, 2, "meanings names no label"),
     (110, "no class", '{"meanings": {"a": null}}', DESIGN, 2, "name the class"),

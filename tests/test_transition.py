@@ -661,7 +661,7 @@ def test_json_comes_back_as_an_equal_transition(t):
         (None, "text is no JSON of a transition"),
         ("[1]", r"text has schema \[1\]; this version reads schema 1"),
         ('{"schema": 2}', "text has schema 2; this version reads schema 1"),
-        ('{"schema": 1, "schema": 1}', "a key is there twice"),
+        ('{"schema": 1, "schema": 1}', "the key 'schema' is there twice"),
         ('{"schema": 1, "classes": ["a"]}', r"text lacks \['labels', 'proba'\]"),
         (
             '{"schema": 1, "classes": [], "labels": [], "proba": [], "noise": 1}',

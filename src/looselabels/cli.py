@@ -501,8 +501,8 @@ def _read_design(path):
     try:
         return read_design(path)
     except (ValueError, TypeError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise click.UsageError(f"{path}: {reason} See looselabels design --help.") from None
+        reason = " ".join(str(error).split()).removesuffix(".")
+        raise click.UsageError(f"{path}: {reason}. See looselabels design --help.") from None
 
 
 def _draw(transition, file, kind):

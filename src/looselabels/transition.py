@@ -701,6 +701,8 @@ def _refuse(constant):
 
 
 def _once(pairs):
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key is there twice")
-    return dict(pairs)
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
+        raise ValueError(f"the key {short_repr(twice)} is there twice")
+    return found

@@ -26,7 +26,7 @@ from looselabels.features import Features
 from looselabels.persistence import load, save
 from looselabels.report import render
 from looselabels.tables import DAY, table_writer
-from looselabels.transition import Transition
+from looselabels.transition import Transition, _once, _refuse
 
 AUDIT = ("labels.csv", "labels.parquet", "model", "report.html", "summary.json", "transition.json")
 MODEL = ("classifier", "features")
@@ -196,18 +196,6 @@ def _with_missing(by_label):
         return None
     names = ("", UNLABELED)
     return {None if label in names else label: value for label, value in by_label.items()}
-
-
-def _refuse(constant):
-    raise ValueError(f"{constant} is no number.")
-
-
-def _once(pairs):
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
-        raise ValueError(f"the key {short_repr(twice)} is there twice.")
-    return found
 
 
 # --------------------------------------------------------------------------------------------- fit
