@@ -160,7 +160,8 @@ def fit_class_calibration(class_proba, transition, label_index, sample_weight=No
         minus_log_posterior, np.zeros(1 + logs.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds
     )
     factor = np.exp(found.x[1:] - found.x[1:].max())
-    return Calibration(float(np.exp(found.x[0])), factor), -found.fun * weight.sum()
+    calibration = Calibration(float(np.exp(found.x[0])), factor, SURE)
+    return calibration, -found.fun * weight.sum()
 
 
 def reliability(label_proba, label_index, n_bins=10):
@@ -188,6 +189,7 @@ class Calibration(NamedTuple):
 
     power: float = 1.0
     factor: np.ndarray | None = None
+    floor: float = 0.0  #: what smaller numbers count as
 
     @classmethod
     def fit(cls, kind, label_proba, label_index, sample_weight=None) -> "Calibration":
@@ -199,7 +201,9 @@ class Calibration(NamedTuple):
         return cls()
 
     def apply(self, proba):
-        """Return `proba` corrected, with rows that sum to 1; zeros stay zero."""
+        """Return `proba` corrected, with rows that sum to 1; without a floor zeros stay zero."""
+        if self.floor:
+            proba = np.maximum(proba, self.floor)
         if self.power != 1:
             # a row of many small numbers must not vanish as a whole
             proba = on_simplex((proba / proba.max(axis=1, keepdims=True)) ** self.power)

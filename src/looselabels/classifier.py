@@ -24,7 +24,6 @@ from looselabels._names import listed, numbers_by_name, read_column
 from looselabels._rows import on_simplex
 from looselabels._validation import check_class_prior, check_row_stochastic, short_repr
 from looselabels.calibration import (
-    SURE,
     Calibration,
     fit_class_calibration,
     to_real_world,
@@ -301,7 +300,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             self.class_calibration_, _ = fit_class_calibration(
                 self.class_proba_, self.transition_.proba, index, counts
             )
-            self.class_proba_ = self._calibrated(self.class_proba_)
+            self.class_proba_ = self.class_calibration_.apply(self.class_proba_)
         self.class_proba_given_label_ = condition_on_label(
             self.class_proba_, self.transition_.proba, index
         )
@@ -359,12 +358,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _of_real_world(self, class_proba):
         if self.label_weights_ is not None:
             class_proba = to_real_world(class_proba, self.transition_.proba, self.label_weights_)
-        return self._calibrated(class_proba)
-
-    def _calibrated(self, class_proba):
-        if self.class_calibration_.factor is None:
-            return class_proba
-        return self.class_calibration_.apply(np.maximum(class_proba, SURE))  # as it was fitted
+        return self.class_calibration_.apply(class_proba)
 
     def _learned(self, fitted):
         design = self.transition_

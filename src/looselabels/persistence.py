@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from looselabels import __version__
 from looselabels._names import listed, match_names, numbers_by_name
 from looselabels._validation import import_extra, short_repr
-from looselabels.calibration import Calibration
+from looselabels.calibration import SURE, Calibration
 from looselabels.classifier import DecoupledClassifier, GivenProba, _as_array
 from looselabels.transition import Transition, _once, _refuse
 
@@ -359,7 +359,7 @@ def _read_arrays(handle, clf):
     clf.calibration_ = clf.calibration_._replace(factor=factor)
     if class_factor.size:
         factor = numbers_by_name("class_factor", class_factor, classes)
-        clf.class_calibration_ = clf.class_calibration_._replace(factor=factor)
+        clf.class_calibration_ = clf.class_calibration_._replace(factor=factor, floor=SURE)
     clf.objective_ = objective.tolist()
 
 
