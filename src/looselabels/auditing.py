@@ -269,12 +269,11 @@ class Audit:
         named = ~self.is_right.all(axis=1)
         rows, position = np.flatnonzero(self.is_labeled), np.cumsum(named) - 1
         said_of_labels = on_simplex((self.class_proba @ self.transition.proba)[rows][:, named])
-        said, seen, count = reliability(said_of_labels, position[self.label_index[rows]])
+        found = reliability(said_of_labels, position[self.label_index[rows]])
         names = ("confidence", "frequency", "count")
-        columns = (said.tolist(), seen.tolist(), count.tolist())
+        columns = (column.tolist() for column in found)
         bins = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-        error = float(abs(said - seen) @ count / count.sum()) if len(rows) else None
-        return {"bins": bins, "error": error}
+        return {"bins": bins, "error": found.error}
 
     def _unsupported(self):
         seen = set(self.label_index.tolist())

@@ -164,15 +164,27 @@ def fit_class_calibration(class_proba, transition, label_index, sample_weight=No
     return calibration, -found.fun * weight.sum()
 
 
-def reliability(label_proba, label_index, n_bins=10):
-    """Return what was said and what was seen: for each bin of p(label | x), over rows and labels.
+class Reliability(NamedTuple):
+    """What was said of the most probable label, and what was seen, by bins that hold rows."""
 
-    Returns the mean of what was said, the frequency of what was seen, and the count of each bin
-    that is not empty; for the most probable label of each row.
+    said: np.ndarray  #: the mean p(label | x)
+    seen: np.ndarray  #: how often that label was given
+    n_rows: np.ndarray
 
-    >>> said, seen, count = reliability(np.array([[0.9, 0.1]] * 4), np.array([0, 0, 0, 1]))
-    >>> float(said[0]), float(seen[0]), int(count[0])
-    (0.9, 0.75, 4)
+    @property
+    def error(self) -> float | None:
+        """The mean distance of what was said and what was seen; None without rows."""
+        if not self.n_rows.sum():
+            return None
+        return float(np.sum(abs(self.said - self.seen) * self.n_rows) / self.n_rows.sum())
+
+
+def reliability(label_proba, label_index, n_bins=10) -> Reliability:
+    """Compare what was said of the most probable label of each row with what was seen.
+
+    >>> found = reliability(np.array([[0.9, 0.1]] * 4), np.array([0, 0, 0, 1]))
+    >>> float(found.said[0]), float(found.seen[0]), int(found.n_rows[0]), round(found.error, 3)
+    (0.9, 0.75, 4, 0.15)
     """
     best = label_proba.argmax(axis=1)
     confidence = label_proba[np.arange(len(best)), best]
@@ -181,7 +193,7 @@ def reliability(label_proba, label_index, n_bins=10):
     said = np.bincount(bins, confidence, n_bins)
     seen = np.bincount(bins, best == label_index, n_bins)
     full = count > 0
-    return said[full] / count[full], seen[full] / count[full], count[full]
+    return Reliability(said[full] / count[full], seen[full] / count[full], count[full])
 
 
 class Calibration(NamedTuple):

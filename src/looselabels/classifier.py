@@ -286,7 +286,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             sample_weight=sample_weight,
             pseudocounts=None if np.isinf(self.strength) else self.strength * inner,
         )
-        # Nothing is set before all has been found: a fit that fails leaves the last one whole.
+        # Nothing is set before the inference is done: what fails in it leaves the last fit whole.
         self.estimator_, self.calibration_, self.label_weights_ = estimator, calibration, weights
         self.transition_ = design
         if np.isfinite(self.strength):
