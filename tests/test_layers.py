@@ -20,7 +20,7 @@ LAYERS = [
     "plotting",
     "transition",
     "calibration",
-    "estimate",
+    "likelihood",
     "density",
     "forest",
     "out_of_sample",

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from looselabels import DecoupledClassifier, Transition
-from looselabels.estimate import _last_likely, _some_rows, labeled_share, noise_matrix
+from looselabels.likelihood import _last_likely, _some_rows, labeled_share, noise_matrix
 
 
 def clear_labels(rng, noise, blur=0.3, n_samples=4000):

@@ -31,9 +31,9 @@ from looselabels.calibration import (
     weighted_transition,
 )
 from looselabels.density import KernelDensityClassifier
-from looselabels.estimate import labeled_share, noise_matrix
 from looselabels.forest import BalancedForestClassifier
 from looselabels.inference import class_proba_from, condition_on_label, infer
+from looselabels.likelihood import labeled_share, noise_matrix
 from looselabels.out_of_sample import LabelStratifiedKFold, align, fit_and_predict
 from looselabels.transition import Transition
 
