@@ -360,8 +360,8 @@ def refused(model, file, message):
     ("change", "message"),
     [
         (
-            lambda c: c.update(schema=2),
-            "schema 2; looselabels .* reads schema 1. A newer looselabels",
+            lambda c: c.update(schema=3),
+            "schema 3; looselabels .* reads schema 2. A newer looselabels",
         ),
         (lambda c: c.update(schema=None), "it has schema None"),
         (lambda c: c.update(extra=1), r"it names \['extra'\]"),

@@ -11,7 +11,8 @@ moved back. p(class | x, label) is the same in both worlds, if both its parts ar
 An estimated label_proba is smoother than the truth, and inference turns that into class_proba that
 is too unsure, and too much or too little of a class. `fit_class_calibration` corrects class_proba
 itself: it asks which power and which factors a class make the labels that were given most likely,
-*through the transition*. No class needs to be known for that.
+*through the transition*. No class needs to be known for that. The power is that of the world of the
+classifier, where the smoothing happened; only then is the answer moved back.
 """
 
 from typing import NamedTuple
@@ -22,7 +23,8 @@ from looselabels._rows import on_simplex
 
 FLOOR = 1e-12  # an estimated probability below this says "never seen", not "impossible"
 SURE = 1e-6  # no class is ruled out more firmly than this when class_proba is calibrated
-SPREAD = 2.0  # standard deviation of the log power and the log factors that are expected
+SPREAD = 2.0  # expected of the log power, and of the log factor of a class that no label names:
+NAMED_SPREAD = 0.25  # nothing but the rest of the rows tells of its share; of other classes this
 
 
 def weighted_transition(transition, label_weights) -> np.ndarray:
@@ -109,17 +111,21 @@ def fit_marginals(label_proba, label_index, sample_weight=None, n_steps=50) -> n
     return factor
 
 
-def fit_class_calibration(class_proba, transition, label_index, sample_weight=None):
+def fit_class_calibration(
+    class_proba, transition, label_index, sample_weight=None, label_weights=None
+):
     """Return the power and the factors of class_proba under which the given labels are most likely.
 
-        maximize Σ_i log (Z_i T)[s_i],    Z_iy ∝ f_y Y_iy^β,
+        maximize Σ_i log (Z_i T)[s_i],    Z_iy ∝ f_y Y_iy^β / Σ_s T_ys w_s,
 
-    with a weak prior that keeps log β and log f near 0 where the labels do not say. At the optimum
-    Z and p(class | x, label) agree on how many rows each class has.
+    with a prior that keeps log β and log f near 0 where the labels do not say. Y is class_proba of
+    the world of `label_weights` w, Z of the real one. But for the prior, Z and
+    p(class | x, label) agree on how many rows each class has.
 
     Returns
     -------
     calibration : Calibration
+        Its factors are f_y / Σ_s T_ys w_s: what it is applied to comes out in the real world.
     log_likelihood : float
         Of the labels, and the prior: what two transitions can be compared by.
 
@@ -138,12 +144,15 @@ def fit_class_calibration(class_proba, transition, label_index, sample_weight=No
 
     logs = np.log(np.maximum(class_proba, SURE), dtype=np.float64)
     logs -= logs.mean(axis=1, keepdims=True)
-    likelihood = np.asarray(transition).T[label_index]
+    transition = np.asarray(transition)
+    likelihood = transition.T[label_index]
+    back = 0.0 if label_weights is None else -np.log(transition @ label_weights)
+    spread = np.append(SPREAD, np.where(is_named(transition), NAMED_SPREAD, SPREAD))
     weight = np.ones(len(logs)) if sample_weight is None else np.asarray(sample_weight, float)
 
     def minus_log_posterior(theta):
         power = np.exp(theta[0])
-        calibrated = power * logs + theta[1:]
+        calibrated = power * logs + theta[1:] + back
         calibrated = np.exp(calibrated - calibrated.max(axis=1, keepdims=True))
         calibrated /= calibrated.sum(axis=1, keepdims=True)
         given_label = calibrated * likelihood
@@ -151,17 +160,30 @@ def fit_class_calibration(class_proba, transition, label_index, sample_weight=No
         at_floor, total = total < FLOOR, np.maximum(total, FLOOR)
         slope = weight[:, None] * np.where(at_floor, 0, given_label / total - calibrated)
         # sums, not BLAS products: these are too small for its threads, which would wait for cores
-        value = np.sum(weight * np.log(total[:, 0])) - np.sum(theta**2) / (2 * SPREAD**2)
-        gradient = np.append(power * np.sum(slope * logs), slope.sum(axis=0)) - theta / SPREAD**2
+        value = np.sum(weight * np.log(total[:, 0])) - np.sum((theta / spread) ** 2) / 2
+        gradient = np.append(power * np.sum(slope * logs), slope.sum(axis=0)) - theta / spread**2
         return -value / weight.sum(), -gradient / weight.sum()
 
     bounds = [(-3, 3)] + [(-10, 10)] * logs.shape[1]
     found = minimize(
         minus_log_posterior, np.zeros(1 + logs.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds
     )
-    factor = np.exp(found.x[1:] - found.x[1:].max())
+    log_factor = found.x[1:] + back
+    factor = np.exp(log_factor - log_factor.max())
     calibration = Calibration(float(np.exp(found.x[0])), factor, SURE)
     return calibration, -found.fun * weight.sum()
+
+
+def is_named(transition) -> np.ndarray:
+    """Return for each class whether a label is twice as probable in it as in any other class.
+
+    >>> is_named(np.array([[0.1, 0.0, 0.9], [0.0, 0.1, 0.9], [0.0, 0.0, 1.0]]))
+    array([ True,  True, False])
+    """
+    if len(transition) == 1:
+        return np.ones(1, dtype=bool)
+    second, most = np.sort(transition, axis=0)[-2:]
+    return ((transition == most) & (most >= 2 * second) & (most > 0)).any(axis=1)
 
 
 class Reliability(NamedTuple):

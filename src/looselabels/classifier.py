@@ -110,7 +110,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         How many times as frequent each label is in training as in the data: `label_weights`, and
         the draws of a forest that balances labels.
     calibration_, class_calibration_ : Calibration
-        The corrections of label_proba and of class_proba.
+        The corrections of label_proba, and of class_proba on its way to the real world.
     label_proba_, class_proba_, class_proba_given_label_ : arrays
         Of the training rows: p(label | x) out of sample, as the estimator gives it; p(class | x);
         p(class | x, label).
@@ -295,12 +295,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.class_prior_ = self._class_prior(self.transition_, index, sample_weight)
         self.label_proba_ = label_proba
         self.class_calibration_ = Calibration()
-        self.class_proba_ = self._of_real_world(found.class_proba)
         if self.calibrate == "classes":
             self.class_calibration_, _ = fit_class_calibration(
-                self.class_proba_, self.transition_.proba, index, counts
+                found.class_proba, self.transition_.proba, index, counts, weights
             )
-            self.class_proba_ = self.class_calibration_.apply(self.class_proba_)
+        self.class_proba_ = self._of_real_world(found.class_proba)
         self.class_proba_given_label_ = condition_on_label(
             self.class_proba_, self.transition_.proba, index
         )
@@ -356,9 +355,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return float(np.average(right, weights=weight))
 
     def _of_real_world(self, class_proba):
-        if self.label_weights_ is not None:
-            class_proba = to_real_world(class_proba, self.transition_.proba, self.label_weights_)
-        return self.class_calibration_.apply(class_proba)
+        if self.label_weights_ is None or self.calibrate == "classes":
+            return self.class_calibration_.apply(class_proba)  # which moves it, too
+        return to_real_world(class_proba, self.transition_.proba, self.label_weights_)
 
     def _learned(self, fitted):
         design = self.transition_

@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 
 from looselabels._rows import on_simplex
-from looselabels.calibration import fit_class_calibration, to_real_world, weighted_transition
+from looselabels.calibration import fit_class_calibration, weighted_transition
 from looselabels.inference import class_proba_from
 
 MOST_ROWS = 10_000  # that a number is estimated from,
@@ -36,12 +36,11 @@ def log_likelihood(label_proba, transition, label_index, label_weights=None, sam
 
     `label_weights` are those of the world of label_proba; the transition is the real one.
     """
-    if label_weights is None:
-        class_proba = class_proba_from(label_proba, transition)
-    else:
-        inner = weighted_transition(transition, label_weights)
-        class_proba = to_real_world(class_proba_from(label_proba, inner), transition, label_weights)
-    return fit_class_calibration(class_proba, transition, label_index, sample_weight)[1]
+    inner = transition if label_weights is None else weighted_transition(transition, label_weights)
+    class_proba = class_proba_from(label_proba, inner)
+    return fit_class_calibration(
+        class_proba, transition, label_index, sample_weight, label_weights
+    )[1]
 
 
 def noise_matrix(label_proba, label_index, sample_weight=None, *, random_state=0) -> np.ndarray:

@@ -24,7 +24,7 @@ from looselabels.calibration import SURE, Calibration
 from looselabels.classifier import DecoupledClassifier, GivenProba, _as_array
 from looselabels.transition import Transition, _once, _refuse
 
-SCHEMA = 1
+SCHEMA = 2
 DAY = 24 * 60 * 60  # seconds
 INSTALL = '"looselabels[save]"'
 DECOUPLING, ARRAYS, ESTIMATOR = "decoupling.json", "arrays.npz", "estimator.skops"
