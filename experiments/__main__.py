@@ -13,38 +13,42 @@ def main():
 
 
 def _names(_context, _parameter, value):
-    from experiments.grids import GRIDS
+    from experiments.grids import EXPERIMENTS
 
-    unknown = [name for name in value if name not in GRIDS]
+    unknown = [name for name in value if name not in EXPERIMENTS]
     if unknown:
-        raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(GRIDS)}.")
-    return value or tuple(GRIDS)
+        raise click.UsageError(f"{unknown[0]!r} is not one of {', '.join(EXPERIMENTS)}.")
+    return value or EXPERIMENTS
 
 
 @main.command()
 @click.argument("experiment", nargs=-1, callback=_names)
-@click.option("--quick", is_flag=True, help="2,000 rows, two label counts, one seed.")
+@click.option("--quick", is_flag=True, help="2,000 rows, 20 labels a class, one seed.")
 @click.option("--data", type=click.Path(file_okay=False), help="The folder of the data.")
 @click.option("--out", type=click.Path(file_okay=False), help="The folder of the results.")
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True)
 @click.option("--only-problem", multiple=True, help="Run this problem only; may be repeated.")
 @click.option("--only-labels", multiple=True, type=int, help="So many labels a class only.")
 @click.option("--skip-paper", is_flag=True, help="Leave the paper's method to a later run.")
-def run(experiment, quick, data, out, seeds, only_problem, only_labels, skip_paper):
-    """Run the cells of EXPERIMENT (default: all) that are not in the results yet."""
-    from experiments.grids import GRIDS, RESULTS, run_grid
+@click.option("--device", help="Where PyTorch sums kernels, as cuda. Default: NumPy.")
+def run(experiment, quick, data, out, seeds, only_problem, only_labels, skip_paper, device):
+    """Run what of EXPERIMENT (default: all) is not in the results yet."""
+    from experiments.grids import GRIDS, RESULTS, run_grid, run_table
     from experiments.results import locked
 
-    every = {problem for name in experiment for problem in GRIDS[name].problems}
+    every = {problem for name in experiment if name in GRIDS for problem in GRIDS[name].problems}
     for problem in only_problem:
         if problem not in every:
             raise click.UsageError(f"{problem!r} is not one of {', '.join(sorted(every))}.")
     folder = out or (RESULTS / "quick" if quick else RESULTS)
     with locked(folder):
         for name in experiment:
+            if name not in GRIDS:
+                run_table(name, folder)
+                continue
             run_grid(
-                name, folder, data=data, quick=quick, seeds=seeds, problems=only_problem,
-                counts=only_labels, skip_paper=skip_paper,
+                name, folder, data=data, quick=quick, device=device, seeds=seeds,
+                problems=only_problem, counts=only_labels, skip_paper=skip_paper,
             )  # fmt: skip
 
 
@@ -52,7 +56,7 @@ def run(experiment, quick, data, out, seeds, only_problem, only_labels, skip_pap
 @click.option("--results", type=click.Path(file_okay=False), help="The folder of the results.")
 @click.option("--out", type=click.Path(file_okay=False), help="The folder of the figures.")
 def plot(results, out):
-    """Draw the figures of the experiments that have results, and figure 1."""
+    """Draw the figures of the grids that have results, of the simulated data, and figure 1."""
     from experiments.figures import FIGURES, plot_all
     from experiments.grids import RESULTS
     from looselabels._validation import import_extra
@@ -81,8 +85,7 @@ def entry(arguments=None) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        error.show()
-        return USAGE
+        return _say(error.format_message(), USAGE)
     except (KeyboardInterrupt, click.Abort):
         return _say("Interrupted; finished cells are kept. The same command goes on.", INTERRUPTED)
     except ImportError as error:  # matplotlib is not there

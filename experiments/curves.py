@@ -18,8 +18,7 @@ class Series(NamedTuple):
     strength: str = ""
 
     def __str__(self):
-        words = [self.setting, self.weights if self.setting == "paper" else "", self.method]
-        return " ".join(word for word in words if word)
+        return " ".join(word for word in (self.setting, self.weights, self.method) if word)
 
 
 def paper(weights, method, strength=SHOWN) -> Series:
@@ -30,7 +29,7 @@ def paper(weights, method, strength=SHOWN) -> Series:
 def library(method, told="told") -> Series:
     """Return a series of the library; what is not inferred is the same, told or not."""
     name = f"looselabels {told}" if method in ("inferred", "W") else "looselabels"
-    return Series(name, "balanced", method)
+    return Series(name, "", method)  # its weights are its own choice, the same in all cells
 
 
 def score_of(problem):
@@ -44,7 +43,8 @@ class Curves:
     def __init__(self, rows):
         self._scores: dict = {}
         for row in rows:
-            series = Series(row["setting"], row["weights"], row["method"], row["strength"])
+            weights = row["weights"] if row["setting"] == "paper" else ""
+            series = Series(row["setting"], weights, row["method"], row["strength"])
             score = row[score_of(row["problem"])]
             of_counts = self._scores.setdefault((row["problem"], series), {})
             of_counts.setdefault(int(row["labels_a_class"]), []).append(float(score))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 CACHE = Path("~/.cache/looselabels").expanduser()
-DEBIAN = (Path("/usr/share/dataset/fashion-mnist"), Path("/usr/share/datasets/fashion-mnist"))
+DEBIAN = Path("/usr/share/datasets/fashion-mnist")  # its package dataset-fashion-mnist
 
 # What gunzip gives: its shape and its sha256. Not the sha256 of the .gz, because Debian strips the
 # name and the time out of the gzip header; the pictures are the same bytes.
@@ -76,7 +76,7 @@ def places(name, folder=None) -> list[Path]:
     given = folder or os.environ.get("LOOSELABELS_DATA")
     if given:
         return [Path(given) / name, Path(given)]
-    return [*(DEBIAN if name == "fashion-mnist" else ()), CACHE / name]
+    return [*([DEBIAN] if name == "fashion-mnist" else []), CACHE / name]
 
 
 def _find(name, files, folder):

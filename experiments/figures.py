@@ -1,10 +1,11 @@
-"""The figures, from the committed rows: the same rows give the same bytes."""
+"""The figures of the grids, from their rows, and figure 1: the same rows give the same bytes."""
 
 from pathlib import Path
 
 from experiments.curves import SHOWN, Curves, library, paper
 from experiments.grids import GRIDS, HERE, RESULTS
-from looselabels import Transition
+from experiments.simulated_figure import plot_simulated
+from experiments.transitions import designs
 
 FIGURES = HERE / "figures"
 STYLE = {
@@ -17,16 +18,17 @@ STYLE = {
     "grid.color": "0.9",
 }
 TITLES = {"fashion": "Fashion-MNIST", "news": "20 Newsgroups"}
+MODELS = {"forest": "forest", "kernel": "kernel densities"}
 FLAT, COSTS, TOLD, NOTHING, BALANCED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "0.55"
 
 
 def plot_all(results=RESULTS, figures=FIGURES) -> list[Path]:
-    """Draw a figure of each experiment that has results, and figure 1; return their paths."""
+    """Draw a figure of each grid that has results, and the two others; return their paths."""
     from matplotlib import rc_context
 
     figures = Path(figures)
     figures.mkdir(parents=True, exist_ok=True)
-    drawn = {"transitions": plot_transitions}
+    drawn = {"transitions": plot_transitions, "simulated": plot_simulated}
     for name in GRIDS:
         path = Path(results) / f"{name}.csv"
         if path.exists():
@@ -73,7 +75,7 @@ def plot_panels(name, curves):
         for name, series in {"paper": paper("flat", "h"), "looselabels": library("W")}.items()
     }
     figure.suptitle(
-        f"{TITLES[experiment.data]}, {experiment.model}\n"
+        f"{TITLES[experiment.data]}, {MODELS[experiment.model]}\n"
         f"Means over seeds (paper: {seeds['paper']}, looselabels: {seeds['looselabels']}); "
         "bands from the lowest to the highest"
     )
@@ -117,31 +119,15 @@ def _draw(ax, seeds, style):
     """Draw the mean over seeds, and a band from the lowest seed to the highest."""
     counts = list(seeds)
     scores = list(seeds.values())
-    (line,) = ax.plot(counts, [sum(values) / len(values) for values in scores], **style)
+    marker = "o" if len(counts) == 1 else None  # one point has no line
+    means = [sum(values) / len(values) for values in scores]
+    (line,) = ax.plot(counts, means, marker=marker, **style)
     low, high = [min(values) for values in scores], [max(values) for values in scores]
     ax.fill_between(counts, low, high, color=style["color"], alpha=0.15, lw=0)
     return line
 
 
 # ----------------------------------------------------------------------------------- figure 1
-
-
-def designs() -> dict[str, Transition]:
-    """Return the seven designs of figure 1, as in docs/transitions.md."""
-    meanings = {
-        "s1": "dog", "s2": "cat", "s3": {"-": 0.8, "dog": 0.1, "cat": 0.1}, "s4": ["-", "dog"],
-    }  # fmt: skip
-    pair, partial = ["a", "b"], Transition.partial
-    rates = {"a": 0.1, "b": 0.2, "c": 0.3}
-    return {
-        "(a) supervised": Transition.identity(["+", "-"]),
-        "(b) positive-unlabeled": partial(["+"], labeled=0.1, negative="-"),
-        "(c) semi-supervised": partial(pair, labeled=0.1),
-        "(d) with a negative class": partial(pair, labeled=0.1, negative="-"),
-        "(e) several positive classes": partial(rates, labeled=rates, negative="-"),
-        "(f) and noisy labels": partial(pair, labeled=0.1, negative="-").with_noise(0.01),
-        "(g) data integration": Transition.from_meanings(meanings, classes=["-", "dog", "cat"]),
-    }
 
 
 def plot_transitions():

@@ -1,17 +1,21 @@
-"""The grids of the experiments, and the loop that runs what is missing of them."""
+"""The experiments, and the loops that run what is missing of them."""
 
 import os
 import subprocess
-import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
 
-from experiments.cells import SETTINGS, grid, run_forest_cell
+from experiments import simulated, transitions
+from experiments.cells import SETTINGS, grid
 from experiments.data import load
-from experiments.results import Results
+from experiments.forests import run_forest_cell
+from experiments.kernels import KernelCells
+from experiments.progress import say, time_left
+from experiments.results import Results, write_table
 from looselabels import __version__
 
 HERE = Path(__file__).parent
@@ -32,19 +36,21 @@ class Experiment(NamedTuple):
         return ("semi-supervised", self.several, "positive-unlabeled", "noisy-20", "noisy-50")
 
 
+FASHION_COUNTS = (10, 20, 50, 200, 500, 2000, 4000)
 GRIDS = {
-    "fashion-forest": Experiment(
-        "fashion", "forest", "7-positive", (10, 20, 50, 200, 500, 2000, 4000)
-    ),
+    "fashion-forest": Experiment("fashion", "forest", "7-positive", FASHION_COUNTS),
+    "fashion-kernel": Experiment("fashion", "kernel", "7-positive", FASHION_COUNTS),
     "news-forest": Experiment("news", "forest", "14-positive", (5, 20, 50, 100, 300)),
 }
-QUICK_COUNTS = (20, 50)
+TABLES = {"simulated": simulated.table, "transitions": transitions.table}
+EXPERIMENTS = (*GRIDS, *TABLES)
+QUICK_COUNT = 20
 
 
 def cells_of(name, *, quick=False, seeds=3, problems=(), counts=(), skip_paper=False):
     """Return the cells of an experiment that were asked for, in the order of running."""
     experiment = GRIDS[name]
-    every = QUICK_COUNTS if quick else experiment.counts
+    every = (QUICK_COUNT,) if quick else experiment.counts
     return grid(
         [name for name in experiment.problems if not problems or name in problems],
         [count for count in every if not counts or count in counts],
@@ -53,41 +59,53 @@ def cells_of(name, *, quick=False, seeds=3, problems=(), counts=(), skip_paper=F
     )
 
 
-def run_grid(name, folder, *, data=None, quick=False, **chosen):
+def run_grid(name, folder, *, data=None, quick=False, device=None, **chosen):
     """Run the cells that are not in the results yet; each is written as soon as it is done."""
     experiment, results = GRIDS[name], Results(folder, name).recover()
     cells = cells_of(name, quick=quick, **chosen)
     missing = [cell for cell in cells if cell not in results.cells]
-    _say(f"{name}: {len(cells) - len(missing)} of {len(cells)} cells are there")
+    say(f"{name}: {len(cells) - len(missing)} of {len(cells)} cells are there")
     if not missing:
         return
     loaded = load(experiment.data, data, quick)
-    common = {"data": experiment.data, "model": experiment.model, "commit": commit()}
+    run_cell = runner(experiment.model, loaded, missing, device)
+    common = {"data": experiment.data, "model": experiment.model, **made_by()}
     taken: dict = {}
     for done, cell in enumerate(missing, start=1):
         start = time.perf_counter()
         with threadpool_limits(1, user_api="blas"):  # products are small: threads only wait
-            rows = run_forest_cell(loaded, cell)
+            rows = run_cell(cell)
         known = {"problem": cell.problem, "labels_a_class": cell.labels_a_class, "seed": cell.seed}
-        results.append(cell, [{**common, "version": __version__, **known, **row} for row in rows])
+        results.append(cell, [{**common, **known, **row} for row in rows])
         taken.setdefault(cell.setting, []).append(time.perf_counter() - start)
         left = time_left(missing[done:], taken)
-        _say(f"{name}: {done} of {len(missing)}, {cell}: {taken[cell.setting][-1]:.1f} s; {left}")
+        say(f"{name}: {done} of {len(missing)}, {cell}: {taken[cell.setting][-1]:.1f} s; {left}")
 
 
-def time_left(cells, taken):
-    """Return how long `cells` will take, in words, by what cells of their setting took so far."""
-    means = {setting: sum(times) / len(times) for setting, times in taken.items()}
-    longest = max(means.values())
-    seconds = sum(means.get(cell.setting, longest) for cell in cells)
-    return f"about {seconds / 60:.0f} min left" if seconds > 90 else f"about {seconds:.0f} s left"
+def runner(model, data, cells, device=None):
+    """Return the function that runs each of `cells`."""
+    if model == "forest":
+        return partial(run_forest_cell, data)
+    return KernelCells(data, cells, device).run
 
 
-def commit():
-    """Return the commit that runs, with a + where files differ from it."""
-    given = os.environ.get("LOOSELABELS_COMMIT")
-    if given:
-        return given
+def run_table(name, folder):
+    """Write the table of a small experiment, unless it is there."""
+    path = Path(folder) / f"{name}.csv"
+    if path.exists():
+        say(f"{name}: {path} is there")
+        return
+    rows = [{**row, **made_by()} for row in TABLES[name]()]
+    write_table(path, rows)
+    say(f"{name}: {len(rows)} rows in {path}")
+
+
+def made_by():
+    """Return the version and the commit that runs, with a + where files differ from it."""
+    return {"version": __version__, "commit": os.environ.get("LOOSELABELS_COMMIT") or _commit()}
+
+
+def _commit():
     try:
         found = subprocess.run(
             ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
@@ -96,7 +114,3 @@ def commit():
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return found.stdout.strip()
-
-
-def _say(words):
-    print(words, file=sys.stderr, flush=True)

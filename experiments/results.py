@@ -70,6 +70,33 @@ def _as_text(row):
     }
 
 
+def write_table(path, rows):
+    """Write all rows of a small table at once: it is whole, or not there."""
+    part = Path(path).with_name(f".{Path(path).name}.{os.getpid()}")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(map(_as_text, rows))
+    try:
+        with open(part, "wb") as file:
+            _write(file, text.getvalue().encode())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def read_table(path, columns) -> list[dict]:
+    """Return the rows of a small table as text; none where it is not there."""
+    if not Path(path).exists():
+        return []
+    with open(path, encoding="utf-8", newline="") as file:
+        table = csv.DictReader(file)
+        missing = [name for name in columns if name not in (table.fieldnames or ())]
+        if missing:
+            raise ValueError(f"{path}: its first line has no {missing[0]!r}; move it away.")
+        return list(table)
+
+
 def read_rows(path) -> list[dict]:
     """Return the rows of a results file as text, those of unfinished cells left out."""
     content = Path(path).read_bytes()

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments import claims, data, grids, results, tables
+from experiments import claims, data, grids, results, simulated, tables, transitions
 from experiments.__main__ import entry
+from experiments.cells import Cell, label_weights_of
 from experiments.curves import Curves, Series
+from experiments.kernels import BANDWIDTHS, KernelCells, columns_of
 from experiments.problems import make_problem
+
+from looselabels import KernelDensityClassifier
 
 ROOT = Path(__file__).parents[1]
 NAME = "news-forest"
@@ -90,7 +94,7 @@ def test_the_folder_may_be_given_by_a_variable(tmp_path, monkeypatch):
     monkeypatch.setenv("LOOSELABELS_DATA", str(tmp_path))
     assert data.places("fashion-mnist") == [tmp_path / "fashion-mnist", tmp_path]
     monkeypatch.delenv("LOOSELABELS_DATA")
-    assert data.places("fashion-mnist")[0] == data.DEBIAN[0]
+    assert data.places("fashion-mnist")[0] == data.DEBIAN
 
 
 def test_a_wrong_or_broken_archive_of_news_is_one_line(tmp_path):
@@ -211,12 +215,159 @@ def test_two_runs_in_one_folder_do_not_mix(run, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("arguments", [["run", "mnist"], ["run", NAME, "--only-problem", "x"]])
-def test_an_unknown_name_lists_the_known_ones(arguments, capsys):
+def test_an_unknown_name_is_one_line_that_lists_the_known_ones(arguments, capsys):
     assert entry(arguments) == 2
     said = capsys.readouterr().err
-    names = grids.GRIDS if arguments[1] == "mnist" else grids.GRIDS[NAME].problems
+    assert said.count("\n") == 1
+    names = grids.EXPERIMENTS if arguments[1] == "mnist" else grids.GRIDS[NAME].problems
     for name in names:
         assert name in said
+
+
+def test_a_table_is_written_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(grids.TABLES, "simulated", lambda: [{"draw": 0, "error": 0.25}])
+    monkeypatch.setenv("LOOSELABELS_COMMIT", "test")
+    assert entry(["run", "simulated", "--out", str(tmp_path)]) == 0
+    path = tmp_path / "simulated.csv"
+    assert path.read_text().splitlines()[0] == "draw,error,version,commit"
+    assert results.read_table(path, ["error"])[0]["error"] == "0.25"
+    path.write_text("mine")
+    assert entry(["run", "simulated", "--out", str(tmp_path)]) == 0
+    assert path.read_text() == "mine"
+    assert "is there" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="its first line has no 'error'; move it away"):
+        results.read_table(path, ["error"])
+
+
+def test_a_table_that_does_not_fit_the_disk_is_not_there(tmp_path, monkeypatch):
+    def full(file, content):
+        file.write(content[:5])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(results, "_write", full)
+    assert entry(["run", "transitions", "--out", str(tmp_path)]) == 5
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+# ----------------------------------------------------------------------------------- kernels
+
+
+@pytest.fixture
+def tiny():
+    """Return ten classes in 60 standardized columns, hard enough that kernels err."""
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 10
+    X = rng.normal(size=(10, 60))[y] + 2 * rng.normal(size=(400, 60))
+    X = ((X - X[:300].mean(axis=0)) / X[:300].std(axis=0)).astype(np.float32)
+    return data.Data("fashion", X[:300], y[:300], X[300:], y[300:])
+
+
+def plain_label_proba(X, query, index, label_weights, h):
+    """Return the same by one big matrix; `query` is None where each row leaves itself out."""
+    X, at = X.astype(float), (X if query is None else query).astype(float)
+    kernel = np.exp(-((at[:, None] - X) ** 2).sum(axis=2) / (2 * h**2))
+    if query is None:
+        np.fill_diagonal(kernel, 0)
+    sums = kernel @ (np.eye(len(label_weights))[index] * label_weights)
+    return sums / sums.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("weights", ["flat", "costs"])
+@pytest.mark.parametrize("kind", ["semi-supervised", "7-positive", "positive-unlabeled"])
+def test_one_pass_gives_each_cell_its_own_kernel_densities(tiny, kind, weights):
+    cells = [Cell(kind, count, 0, "paper") for count in (5, 10)]
+    kernels = KernelCells(tiny, [*cells, Cell("noisy-50", 5, 1, "looselabels")])
+    for cell in cells:
+        problem = cell.draw(tiny)
+        index = problem.design.label_index(problem.labels)
+        w = label_weights_of(problem, weights)
+        plain = [plain_label_proba(tiny.X, None, index, w, h) for h in BANDWIDTHS]
+        rows = np.flatnonzero(w[index])  # a label without weight has no loss
+        own = [p[rows, index[rows]] for p in plain]
+        best = int(np.argmin([-(w[index[rows]] * np.log(p)).sum() for p in own]))
+        train, test, in_sample = kernels.label_proba(cell, index, w)
+        h = BANDWIDTHS[best]
+        np.testing.assert_allclose(train, plain[best], atol=2e-5)
+        for found, query in ((test, tiny.X_test), (in_sample, tiny.X)):
+            expected = plain_label_proba(tiny.X, query, index, w, h)
+            np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+def test_flat_weights_are_what_the_classifier_does(tiny):
+    cell = Cell("7-positive", 10, 0, "looselabels")
+    problem = cell.draw(tiny)
+    index = problem.design.label_index(problem.labels)
+    train, test, _ = KernelCells(tiny, [cell]).label_proba(cell, index, np.ones(8))
+    clf = KernelDensityClassifier(BANDWIDTHS).fit(tiny.X, index)
+    np.testing.assert_allclose(train, clf.loo_proba_, atol=2e-5)
+    np.testing.assert_allclose(test, clf.predict_proba(tiny.X_test), atol=2e-5)
+
+
+def test_draws_share_the_columns_that_are_the_same(tiny):
+    kinds = grids.GRIDS["fashion-kernel"].problems
+    cells = [Cell(kind, 10, 0, name) for kind in kinds for name in ("looselabels", "paper")]
+    columns, places = columns_of(tiny, cells)
+    assert len(places) == 5
+    assert sum(map(len, places.values())) == 11 + 8 + 2 + 11 + 11
+    assert columns.shape == (300, 33)  # 3 × 10 labels; unlabeled in all, in 7 and in 1 positive
+    for cell in cells:
+        problem = cell.draw(tiny)
+        index = problem.design.label_index(problem.labels)
+        expected = np.eye(len(problem.design.labels))[index]
+        np.testing.assert_array_equal(columns[:, places[cell[:3]]], expected)
+
+
+def test_a_kernel_grid_goes_on_with_the_columns_of_what_is_missing(
+    tiny, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(grids, "load", lambda *_: tiny)
+    command = ["run", "fashion-kernel", "--seeds", "1", "--only-labels", "10", "--out"]
+    two = ["--only-problem", "positive-unlabeled", "--only-problem", "7-positive"]
+    assert entry([*command, str(tmp_path), *two]) == 0
+    assert "300 × 300 kernels, 9 columns" in capsys.readouterr().err  # one is in both
+    path = tmp_path / "fashion-kernel.csv"
+    rows = results.read_rows(path)
+    methods = {row["method"] for row in rows if row["setting"] == "paper"}
+    assert methods == {"baseline", "classifier", "h", "inferred", "W", "in-sample"}
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]))  # the last cell is of positive-unlabeled
+    assert entry([*command, str(tmp_path), *two]) == 0
+    assert "300 × 300 kernels, 2 columns" in capsys.readouterr().err
+    again = results.read_rows(path)
+    scores = [[row["macro_f1"] for row in found] for found in (rows, again)]
+    assert scores[0] == scores[1]
+    assert entry([*command, str(tmp_path), *two]) == 0
+    assert "one pass" not in capsys.readouterr().err
+
+
+# ----------------------------------------------------------------------------------- simulated
+
+
+def test_three_labels_are_wrong_and_all_others_right(seed):
+    found, right = simulated.draw(seed), simulated.draw(seed, n_wrong=0)
+    labeled = np.flatnonzero([label is not None for label in found.labels])
+    assert len(labeled) == 36
+    differ = labeled[found.labels[labeled] != found.data.y[labeled]]
+    assert sorted(differ) == sorted(found.wrong)
+    assert len(differ) == 3
+    assert (right.labels[labeled] == right.data.y[labeled]).all()
+    np.testing.assert_allclose(found.class_proba(found.data.X).sum(axis=1), 1)
+
+
+def test_nothing_is_more_accurate_than_the_exact_probabilities():
+    (row,), shares = simulated.table(1), ("unlabeled_area", "negative_area", "error")
+    assert row["accuracy_exact"] > max(row["accuracy_inferred"], row["accuracy_by_label"])
+    assert all(0 < row[name] < 1 for name in shares)
+    assert 0 <= row["wrong_corrected_by_W"] <= 3
+
+
+def test_the_rows_of_figure_1_are_distributions():
+    totals: dict = {}
+    for row in transitions.table():
+        key = row["design"], row["class"]
+        totals[key] = totals.get(key, 0) + row["probability"]
+    assert len(totals) == 2 + 2 + 2 + 3 + 4 + 3 + 3
+    np.testing.assert_allclose(list(totals.values()), 1)
 
 
 # ----------------------------------------------------------------------------------- problems
@@ -300,6 +451,25 @@ def test_a_verdict_follows_from_the_rows(baseline, expected):
     assert tables.counted([check.compare(curves)]) == expected
 
 
+def test_a_row_left_out_is_less_biased_where_train_and_test_scores_are_closer():
+    curves = curves_of(
+        classifier={20: [0.5], 50: [0.9]}, baseline={20: [0.6], 50: [0.6]},
+        **{"in-sample": {20: [0.8], 50: [0.7]}},
+    )  # fmt: skip
+    (found,) = [one for one in claims.less_biased(curves) if one.rows]
+    assert found.words == "noisy-20 flat"
+    assert [row[3] for row in found.rows] == [True, False]
+    assert [round(row[1], 3) for row in found.rows] == [0.1, 0.3]
+
+
+def test_claims_without_rows_are_not_run_yet():
+    lines = tables.paper_table({name: Curves([]) for name in tables.GRID_FILES}, [])
+    assert len(lines) == 2 + 3 * 15 + 4 + 1 + 2
+    for line in lines[2:]:
+        assert "not run yet" in line
+        assert "holds (" not in line
+
+
 def test_the_readme_has_what_the_command_prints(capsys):
     assert entry(["claims"]) == 0
     assert capsys.readouterr().out.strip() in (ROOT / "experiments" / "README.md").read_text()
@@ -320,29 +490,35 @@ def test_figures_are_the_same_bytes_each_time_and_small(tmp_path):
     for folder in ("a", "b"):
         assert entry(["plot", "--results", str(tmp_path), "--out", str(tmp_path / folder)]) == 0
         paths = sorted((tmp_path / folder).iterdir())
-        assert [path.name for path in paths] == ["news-forest.svg", "transitions.svg"]
+        names = [path.name for path in paths]
+        assert names == ["news-forest.svg", "simulated.svg", "transitions.svg"]
         drawn.append([path.read_bytes() for path in paths])
     assert drawn[0] == drawn[1]
-    assert max(map(len, drawn[0])) < 300_000
+    assert max(map(len, drawn[0])) < 400_000
 
 
 # ----------------------------------------------------------------------------------- end to end
 
 
 @pytest.mark.slow
-def test_a_quick_run_of_one_problem_writes_all_its_rows(tmp_path):
-    folder = os.environ.get("LOOSELABELS_DATA")
-    if not folder:
-        pytest.skip("LOOSELABELS_DATA does not say where Fashion-MNIST is")
-    command = ["run", "fashion-forest", "--quick", "--only-problem", "7-positive", "--out"]
-    done = subprocess.run(
-        [sys.executable, "-m", "experiments", *command, str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    rows = results.read_rows(tmp_path / "fashion-forest.csv")
-    assert {results.cell_of(row) for row in rows} == set(
-        grids.cells_of("fashion-forest", quick=True, problems=["7-positive"])
-    )
-    assert {row["method"] for row in rows} == {"baseline", "classifier", "inferred", "W", "h"}
-    assert all(0 <= float(row["macro_f1"]) <= 1 for row in rows)
+def test_a_quick_run_of_all_experiments_writes_all_rows_and_figures(tmp_path):
+    if not os.environ.get("LOOSELABELS_DATA"):
+        pytest.skip("LOOSELABELS_DATA does not say where Fashion-MNIST and 20 Newsgroups are")
+    folder = str(tmp_path)
+    for command in (
+        ["run", "--quick", "--out", folder],
+        ["plot", "--results", folder, "--out", folder],
+        ["claims", "--results", folder],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "experiments", *command],
+            cwd=ROOT, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    for name in grids.EXPERIMENTS:
+        assert (tmp_path / f"{name}.csv").stat().st_size > 0
+        assert (tmp_path / f"{name}.svg").stat().st_size > 0
+    for name in grids.GRIDS:
+        rows = results.read_rows(tmp_path / f"{name}.csv")
+        assert {results.cell_of(row) for row in rows} == set(grids.cells_of(name, quick=True))
+        assert all(0 <= float(row["macro_f1"]) <= 1 for row in rows)
