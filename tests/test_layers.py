@@ -21,6 +21,8 @@ LAYERS = [
     "transition",
     "calibration",
     "likelihood",
+    "class_prior",
+    "estimate",
     "density",
     "forest",
     "out_of_sample",

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from looselabels import DecoupledClassifier, Transition
+from looselabels._rows import on_simplex
 from looselabels.likelihood import _last_likely, _some_rows, labeled_share, noise_matrix
 
 
@@ -192,3 +194,55 @@ def test_nobody_looks_far_past_the_top_and_the_last_likely_number_is_found():
     assert found == pytest.approx(0.2 + (0.5 / 2000) ** 0.5, abs=0.005)
     assert best == pytest.approx(0, abs=0.05)
     assert max(looked) < 0.6
+
+
+@pytest.mark.parametrize("method", ["calibrated", "confident", "em"])
+def test_noise_is_estimated_by_any_method(method, rng):
+    noise = np.full((2, 2), 0.15) + 0.7 * np.eye(2)
+    label_proba, index = clear_labels(rng, noise, blur=0.1, n_samples=1000)
+    clf = DecoupledClassifier(noise=method).fit_from_proba(label_proba, index)
+    wrong = clf.transition_.proba[[0, 1], [1, 0]]
+    assert np.all((wrong > 0.02) & (wrong < 0.3))
+
+
+def test_a_method_that_is_none_is_refused():
+    clf = DecoupledClassifier(noise="guess")
+    with pytest.raises(ValueError, match="a method of estimate_transition; it is 'guess'"):
+        clf.fit_from_proba(np.full((4, 2), 0.5), [0, 1, 0, 1])
+
+
+def positive_unlabeled(rng, rates=(0.2, 0.5)):
+    """Return p(label | x) and labels of two positive classes, a third of the rows each."""
+    class_proba = np.repeat(np.eye(3) * 0.94 + 0.02, 1000, axis=0)
+    class_proba = on_simplex(class_proba * rng.uniform(0.5, 1, class_proba.shape))
+    design = Transition.partial(
+        ["a", "b"], labeled=dict(zip("ab", rates, strict=True)), negative="-"
+    )
+    label_proba = class_proba @ design.proba
+    drawn = (rng.random(3000)[:, None] > np.cumsum(label_proba, axis=1)).sum(axis=1)
+    return label_proba, np.array(["a", "b", None], dtype=object)[drawn]
+
+
+def test_a_class_prior_is_estimated_by_a_method_with_its_interval(rng):
+    label_proba, labels = positive_unlabeled(rng)
+    clf = DecoupledClassifier(negative="-", class_prior="density-ratio")
+    clf.fit_from_proba(label_proba, labels)
+    assert_allclose(clf.class_prior_, 1 / 3, atol=0.06)
+    assert_allclose(np.diag(clf.transition_.proba)[:2], [0.2, 0.5], rtol=0.2)
+    low, high = clf.class_prior_interval_
+    assert np.all((low <= clf.class_prior_ + 1e-9) & (clf.class_prior_ <= high + 1e-9))
+    assert np.all(high - low < 0.2)
+    told = clone(clf).set_params(class_prior=[1 / 3, 1 / 3])
+    assert told.fit_from_proba(label_proba, labels).class_prior_interval_ is None
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"class_prior": "best-bin"}, "needs negative, the class that has no labels"),
+        ({"class_prior": "best", "negative": "-"}, "class_prior is 'best' and negative '-'"),
+    ],
+)
+def test_a_class_prior_by_a_method_needs_a_negative_class_and_a_method(given, words):
+    with pytest.raises(ValueError, match=words):
+        DecoupledClassifier(**given).fit_from_proba(np.full((4, 2), 0.5), ["a", None] * 2)

@@ -82,7 +82,10 @@ def assert_same_model(clf, again, X, y):
     np.testing.assert_array_equal(again.predict_proba_given_label(X, y), given)
     assert again.transition_ == clf.transition_
     assert again.classes_.dtype == clf.classes_.dtype
-    for name in ("classes_", "labels_", "class_prior_", "objective_", "n_iter_", "converged_"):
+    for name in (
+        "classes_", "labels_", "class_prior_", "class_prior_interval_", "objective_", "n_iter_",
+        "converged_",
+    ):  # fmt: skip
         np.testing.assert_array_equal(getattr(again, name), getattr(clf, name))
 
 
@@ -100,6 +103,9 @@ def assert_same_model(clf, again, X, y):
         pytest.param(decoupled(FOREST, calibrate="marginals"), X, Y, id="marginals"),
         pytest.param(decoupled(FOREST, calibrate=None), X, Y, id="as it is"),
         pytest.param(decoupled(noise="estimate"), X, Y, id="balanced forest"),
+        pytest.param(
+            decoupled(negative="wolf", class_prior="best-bin"), X, Y, id="estimated class prior"
+        ),
         pytest.param(decoupled(KernelDensityClassifier()), X, Y, id="kernel densities"),
         pytest.param(decoupled(FOREST, MERGED), X, MERGED_Y, id="tuples as names"),
         pytest.param(decoupled(FOREST), X, TRUTH, id="numbers as names"),

@@ -17,6 +17,8 @@ _HOME = {
     "LabelStratifiedKFold": "out_of_sample",
     "Transition": "transition",
     "audit": "auditing",
+    "estimate_class_prior": "class_prior",
+    "estimate_transition": "estimate",
     "infer": "inference",
     "load": "persistence",
     "neg_label_log_loss": "classifier",

@@ -208,7 +208,7 @@ class Audit:
     def draws(self):
         """Return draws of class shares, transitions and label mass that fit the label counts."""
         proba, seed = self.transition.proba, self.random_state
-        if self.clf.noise == "estimate" or self.clf.negative is not None:
+        if isinstance(self.clf.noise, str) or self.clf.negative is not None:
             # the rate of missing labels is in question where it was estimated
             is_sure = self.is_right.all(axis=1) & (self.clf.negative is None)
             return draw_from_mass(self.flow().T, proba, is_sure, random_state=seed)

@@ -30,12 +30,18 @@ from looselabels.calibration import (
     unweighted_transition,
     weighted_transition,
 )
+from looselabels.class_prior import METHODS as PRIOR_METHODS
+from looselabels.class_prior import estimate_class_prior
 from looselabels.density import KernelDensityClassifier
+from looselabels.estimate import METHODS as TRANSITION_METHODS
+from looselabels.estimate import estimate_transition
 from looselabels.forest import BalancedForestClassifier
 from looselabels.inference import class_proba_from, condition_on_label, infer
 from looselabels.likelihood import labeled_share, noise_matrix
 from looselabels.out_of_sample import LabelStratifiedKFold, align, fit_and_predict
 from looselabels.transition import Transition
+
+SOME_NOISE = 0.1  # what a method of estimate_transition starts from
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -67,16 +73,19 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         A class that no label names, whose rows are among the unlabeled (where `transition` is
         None). Which share of the other classes is labeled follows from `class_prior`; without it
         one share for all of them is estimated.
-    noise : float or "estimate", default=0
-        How often a label is wrong: a rate, as in `Transition.with_noise`, or what the labels say
-        of it themselves. A rate comes on top of `transition`; one to estimate on has no noise.
+    noise : float or str, default=0
+        How often a label is wrong: a rate, as in `Transition.with_noise`; "estimate", what the
+        labels say of it themselves; or a method of `estimate_transition`, such as "calibrated". A
+        rate comes on top of `transition`; one to estimate on has no noise.
     strength : float, default=inf
         How many samples a class the transition is worth as a belief. ``inf`` keeps it as it is; a
         number lets the data move it (the paper's pseudo-counts).
-    class_prior : mapping or sequence, default=None
-        The share of each class. Sets the label rates where `transition` is None, and the costs of
-        `label_weights`. None: what the label shares imply. It never enters the inference itself.
-        `negative` is left out of a sequence, and may be left out of a mapping: it has the rest.
+    class_prior : mapping, sequence or str, default=None
+        The share of each class; with `negative` also a method of `estimate_class_prior`, such as
+        "density-ratio", which estimates one for each of them. Sets the label rates where
+        `transition` is None, and the costs of `label_weights`. None: what the label shares imply.
+        It never enters the inference itself. `negative` is left out of a sequence, and may be left
+        out of a mapping: it has the rest.
     label_weights : None, "costs", mapping or sequence, default=None
         How much a sample of each label counts in training: alike, by the paper's costs, as given.
         The inference follows the weights; probabilities are those of the real world.
@@ -105,7 +114,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     estimator_ : classifier
         Fitted to all rows.
     class_prior_ : array
-        The share of each class, given or implied by the label shares.
+        The share of each class, given, estimated or implied by the label shares.
+    class_prior_interval_ : tuple of arrays or None
+        The ends of a 90 % interval of `class_prior_`, where it was estimated by a method.
     label_weights_ : array or None
         How many times as frequent each label is in training as in the data: `label_weights`, and
         the draws of a forest that balances labels.
@@ -224,11 +235,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 y,
                 negative=self.negative,
                 labeled=0.5 if self._rate_is_open() else None,  # until there is label_proba
-                class_prior=self.class_prior,
+                class_prior=None if self._rate_is_open() else self.class_prior,
                 sample_weight=sample_weight,
             )
-        if self.noise not in (0, "estimate"):
-            design = design.with_noise(self.noise)
+        if self._told_noise():
+            design = design.with_noise(self._told_noise())
         index = design.label_index(y)
         absent = np.setdiff1d(np.arange(len(design.labels)), index)
         unseen = [design.labels[s] for s in absent if design.labels[s] is not None]
@@ -243,12 +254,17 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self._say(f"assumed {design!r}")
         return design, index
 
+    def _told_noise(self):
+        return 0.0 if isinstance(self.noise, str) else self.noise
+
     def _rate_is_open(self):
-        return self.negative is not None and self.class_prior is None
+        return self.negative is not None and (
+            self.class_prior is None or isinstance(self.class_prior, str)
+        )
 
     def _class_prior(self, design, index, sample_weight):
         """Return the share of each class: as given, or as the label shares imply it."""
-        if self.class_prior is None:
+        if self.class_prior is None or isinstance(self.class_prior, str):
             shares = np.bincount(index, sample_weight, minlength=len(design.labels))
             return class_proba_from(shares[None, :] / shares.sum(), design)[0]
         return check_class_prior(self._given_prior(design), len(design.classes))
@@ -262,21 +278,33 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return np.append(given, max(1 - given.sum(), 0.0))  # `partial` puts it last
 
     def _complete(self, design, label_proba, index, sample_weight, weights):
-        """Return the design with the numbers that only p(label | x) can tell."""
+        """Return the design with the numbers that only p(label | x) can tell, and an interval."""
+        interval = None
         if self._rate_is_open():
-            share = labeled_share(label_proba, index, weights, sample_weight)
-            noise = 0.0 if self.noise == "estimate" else self.noise
-            design = Transition.partial(
-                design.classes, labeled=share, negative=self.negative
-            ).with_noise(noise)
-        if self.noise == "estimate":
-            design = _with_estimated_noise(design, label_proba, index, sample_weight, weights)
-        return design
+            rates, interval = self._label_rates(design, label_proba, index, sample_weight, weights)
+            design = Transition.partial(design.classes, labeled=rates, negative=self.negative)
+            design = design.with_noise(self._told_noise())
+        if isinstance(self.noise, str):
+            design = _with_estimated_noise(
+                self.noise, design, label_proba, index, sample_weight, weights
+            )
+        return design, interval
+
+    def _label_rates(self, design, label_proba, index, sample_weight, weights):
+        """Return the share that is labeled of each class, or one for all; interval of the prior."""
+        if self.class_prior is None:
+            return labeled_share(label_proba, index, weights, sample_weight), None
+        found = estimate_class_prior(
+            label_proba, index, method=self.class_prior, label_weights=weights,
+            sample_weight=sample_weight,
+        )  # fmt: skip
+        rates = dict(zip(design.classes[:-1], found.labeled.tolist(), strict=True))
+        return rates, (found.low, found.high)
 
     def _decouple(self, estimator, design, label_proba, index, sample_weight, weights):
         """Go down the line (calibrate, infer, condition on the label) and keep what was found."""
         counts = _as_counts(sample_weight)
-        design = self._complete(design, label_proba, index, counts, weights)
+        design, interval = self._complete(design, label_proba, index, counts, weights)
         frequency = _times(sample_weight, None if weights is None else weights[index])
         calibration = Calibration.fit(self.calibrate, label_proba, index, frequency)
         inner = design.proba if weights is None else weighted_transition(design.proba, weights)
@@ -293,6 +321,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             self.transition_ = self._learned(found.transition)
         self.classes_, self.labels_ = _as_array(design.classes), _as_array(design.labels)
         self.class_prior_ = self._class_prior(self.transition_, index, sample_weight)
+        self.class_prior_interval_ = interval
         self.label_proba_ = label_proba
         self.class_calibration_ = Calibration()
         if self.calibrate == "classes":
@@ -377,12 +406,20 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             raise ValueError(f"strength must be 0 or more; it is {short_repr(self.strength)}.")
         if self.negative is not None and self.transition is not None:
             raise ValueError("negative is for transition=None; the transition has its own classes.")
-        if self.noise != "estimate" and not (
+        if self.noise not in ("estimate", *TRANSITION_METHODS) and not (
             isinstance(self.noise, Real) and 0 <= float(self.noise) < 1
         ):
             raise ValueError(
-                "noise must be a rate from 0 to 1, or 'estimate'; it is "
-                f"{short_repr(self.noise)}. Noise by class goes into transition.with_noise."
+                "noise must be a rate from 0 to 1, 'estimate', or a method of estimate_transition; "
+                f"it is {short_repr(self.noise)}. Noise by class goes into transition.with_noise."
+            )
+        if isinstance(self.class_prior, str) and (
+            self.negative is None or self.class_prior not in PRIOR_METHODS
+        ):
+            raise ValueError(
+                f"class_prior by a method ({', '.join(PRIOR_METHODS)}) needs negative, the class "
+                f"that has no labels; class_prior is {short_repr(self.class_prior)} and negative "
+                f"{short_repr(self.negative)}."
             )
         if self.calibrate not in (None, "classes", "temperature", "marginals"):
             raise ValueError(
@@ -611,32 +648,38 @@ def _weights_of_draws(estimator, design):
     return None if np.ptp(last.label_weights_) == 0 else weights
 
 
-def _with_estimated_noise(design, label_proba, index, sample_weight, weights):
+def _with_estimated_noise(method, design, label_proba, index, sample_weight, weights):
     """Return the design with the noise that labeled rows tell of; each label must name a class."""
     named = np.flatnonzero([label in design.classes for label in design.labels])
     if len(named) != len(design.labels) - (None in design.labels):
         raise ValueError(
-            f"noise='estimate' needs labels that name classes; of {listed(design.labels)} not all "
+            f"noise={method!r} needs labels that name classes; of {listed(design.labels)} not all "
             "do. Give a rate, or a transition with noise."
         )
     classes = np.array([design.classes.index(design.labels[s]) for s in named], dtype=int)
-    _check_no_noise(design, classes, named)
+    _check_no_noise(method, design, classes, named)
     if weights is not None:  # of a label without weight label_proba says nothing
         classes, named = classes[weights[named] > 0], named[weights[named] > 0]
     counts = np.ones(len(index)) if sample_weight is None else sample_weight
     rows = np.flatnonzero(np.isin(index, named) & (counts > 0))
     if not len(rows):
-        raise ValueError("noise='estimate' needs rows with labels; y has none. Give a rate.")
+        raise ValueError(f"noise={method!r} needs rows with labels; y has none. Give a rate.")
     real = label_proba[np.ix_(rows, named)]
     real = on_simplex(real if weights is None else real / weights[named])
     position = np.zeros(len(design.labels), dtype=int)
     position[named] = np.arange(len(named))
     noise = np.eye(len(design.classes))
-    noise[np.ix_(classes, classes)] = noise_matrix(real, position[index[rows]], counts[rows])
+    given = real, position[index[rows]]
+    if method == "estimate":
+        found = noise_matrix(*given, counts[rows])
+    else:
+        start = Transition.identity(range(len(named))).with_noise(SOME_NOISE)
+        found = estimate_transition(*given, start, method=method, sample_weight=counts[rows])[0]
+    noise[np.ix_(classes, classes)] = found
     return design.with_noise(noise)
 
 
-def _check_no_noise(design, classes, named):
+def _check_no_noise(method, design, classes, named):
     """Say that noise which is estimated as a whole cannot come on top of some."""
     noisy = design.proba[np.ix_(classes, named)] > 0
     np.fill_diagonal(noisy, False)
@@ -644,7 +687,7 @@ def _check_no_noise(design, classes, named):
         k, s = np.argwhere(noisy)[0]
         label, name = design.labels[named[s]], design.classes[classes[k]]
         raise ValueError(
-            f"noise='estimate' estimates all of the noise, and the transition has some: class "
+            f"noise={method!r} estimates all of the noise, and the transition has some: class "
             f"{short_repr(name)} gets label {short_repr(label)} with "
             f"{design.proba[classes[k], named[s]]:.3g}. Leave one of them out."
         )

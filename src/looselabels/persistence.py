@@ -32,7 +32,9 @@ KEYS = (
     *("schema", "looselabels", "scikit-learn", "parameters", "transition", "estimator"),
     *("power", "class_power", "n_iter", "converged", "n_features_in", "feature_names_in"),
 )
-ARRAY_NAMES = ("class_prior", "label_weights", "factor", "class_factor", "objective")
+ARRAY_NAMES = (
+    "class_prior", "class_prior_interval", "label_weights", "factor", "class_factor", "objective",
+)  # fmt: skip
 ESTIMATORS = ("default", "given", "elsewhere")  # by the user, or its p(label | x) alone
 PLAIN_PARAMETERS = ("negative", "noise", "cv", "calibrate", "n_jobs", "random_state", "verbose")
 
@@ -199,7 +201,8 @@ def _write(clf, folder):
     with _writing(folder / DECOUPLING) as handle:
         handle.write(json.dumps(content, allow_nan=False).encode())
     factors = (clf.calibration_.factor, clf.class_calibration_.factor)
-    found = (clf.class_prior_, clf.label_weights_, *factors, clf.objective_)
+    priors = (clf.class_prior_, clf.class_prior_interval_)
+    found = (*priors, clf.label_weights_, *factors, clf.objective_)
     arrays: dict = {
         name: np.array([] if array is None else array)
         for name, array in zip(ARRAY_NAMES, found, strict=True)
@@ -266,7 +269,7 @@ def _parameters(clf):
         parameters["transition"] = json.loads(clf.transition.to_json())
     for name, names in _names_of(clf.transition_):
         value = getattr(clf, name)
-        if name == "class_prior" and value is not None:
+        if name == "class_prior" and not isinstance(value, str | None):
             value = clf._given_prior(clf.transition_)  # with the class that may be left out
         if value is not None and not isinstance(value, str):
             value = numbers_by_name(name, value, names).tolist()
@@ -352,8 +355,12 @@ def _read_arrays(handle, clf):
     classes, labels = clf.transition_.classes, clf.transition_.labels
     with np.load(handle, allow_pickle=False) as arrays:
         match_names("it", arrays.files, ARRAY_NAMES)
-        prior, weights, factor, class_factor, objective = (arrays[k] for k in ARRAY_NAMES)
+        prior, ends, weights, factor, class_factor, objective = (arrays[k] for k in ARRAY_NAMES)
     clf.class_prior_ = numbers_by_name("class_prior", prior, classes)
+    clf.class_prior_interval_ = None
+    if ends.size:
+        low, high = (numbers_by_name("class_prior_interval", end, classes) for end in ends)
+        clf.class_prior_interval_ = low, high
     clf.label_weights_ = numbers_by_name("label_weights", weights, labels) if weights.size else None
     factor = numbers_by_name("factor", factor, labels) if factor.size else None
     clf.calibration_ = clf.calibration_._replace(factor=factor)
