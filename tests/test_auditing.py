@@ -21,6 +21,7 @@ COLUMNS = ["row", "label", "suggestion", "class_proba", "label_proba", "doubt", 
 PARTS = [
     "schema", "looselabels", "n_rows", "n_labeled", "design", "classes", "transition", "wrong",
     "flow", "calibration", "infeasible", "unsupported_labels", "indistinct_classes", "converged",
+    "findings",
 ]  # fmt: skip
 HOSTILE = ["<script>", "a\nb", "\x1b[31mred", "x" * 300, "", " ", "label", "{0}", "\u202egnp", "é"]
 

@@ -27,6 +27,7 @@ LAYERS = [
     "forest",
     "out_of_sample",
     "classifier",
+    "diagnostics",
     "persistence",
     "uncertainty",
     "auditing",

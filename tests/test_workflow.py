@@ -3,6 +3,7 @@
 import json
 import os
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from command import animals, files, pd
 from looselabels import Transition
 from looselabels.auditing import audit
+from looselabels.diagnostics import Finding
 from looselabels.features import Features
 from looselabels.workflow import (
     FEWEST_ROWS,
@@ -149,6 +151,22 @@ def test_it_is_said_what_was_assumed(fitted):
     assert "right where there is one" in " ".join(describe(found, labels._replace(noise=0.0)))
     design = labels._replace(noise=0.0, design=clf.transition_)
     assert "by a design" in " ".join(describe(found, design))
+
+
+def test_what_labels_speak_against_is_said_in_the_words_of_the_finding(fitted):
+    _, labels, _, y, clf = fitted
+    found = audit(clf, y)
+    assert "depend on the class of a row alone (nothing speaks" in " ".join(describe(found, labels))
+    findings = (
+        Finding("instance", True, 0.001, "labels depend on more"),
+        Finding("identifiability", True, None, "the page says so itself"),
+        Finding("calibration", False, 0.5, "close"),
+    )
+    found = replace(found, findings=findings)
+    content = page_content(found, labels, "pets.csv", "looselabels audit", ["a note"])
+    assert content["warnings"] == ["a note", "labels depend on more"]
+    assert "class of a row alone" not in " ".join(describe(found, labels))
+    assert [one["kind"] for one in content["findings"]] == [one.kind for one in findings]
 
 
 def test_the_labeled_share_that_is_said_counts_wrong_labels_too():

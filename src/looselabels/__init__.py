@@ -17,6 +17,7 @@ _HOME = {
     "LabelStratifiedKFold": "out_of_sample",
     "Transition": "transition",
     "audit": "auditing",
+    "diagnose": "diagnostics",
     "estimate_class_prior": "class_prior",
     "estimate_transition": "estimate",
     "infer": "inference",

@@ -10,6 +10,7 @@ from looselabels.class_prior import estimate_class_prior as estimate_class_prior
 from looselabels.classifier import DecoupledClassifier as DecoupledClassifier
 from looselabels.classifier import neg_label_log_loss as neg_label_log_loss
 from looselabels.density import KernelDensityClassifier as KernelDensityClassifier
+from looselabels.diagnostics import diagnose as diagnose
 from looselabels.estimate import estimate_transition as estimate_transition
 from looselabels.forest import BalancedForestClassifier as BalancedForestClassifier
 from looselabels.inference import Decoupling as Decoupling

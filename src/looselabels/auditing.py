@@ -17,6 +17,7 @@ from looselabels._rows import on_simplex
 from looselabels._validation import import_extra
 from looselabels.calibration import reliability, weighted_transition
 from looselabels.classifier import DecoupledClassifier
+from looselabels.diagnostics import Finding, diagnose
 from looselabels.inference import label_mass
 from looselabels.transition import Transition
 from looselabels.uncertainty import draw, draw_from_mass, interval
@@ -86,8 +87,8 @@ def audit(
             "the rows that y belongs to: audit(clf, y, X)."
         )
     unexplained = _share_unexplained(clf, design)
-    given_label = clf.class_proba_given_label_
-    return Audit(clf, index, clf.class_proba_, given_label, unexplained, random_state)
+    given_label, findings = clf.class_proba_given_label_, tuple(diagnose(clf, y))
+    return Audit(clf, index, clf.class_proba_, given_label, unexplained, random_state, findings)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,6 +101,7 @@ class Audit:
     class_proba_given_label: np.ndarray
     unexplained: float | None  #: the share of rows whose p(label | x) no mix of classes explains
     random_state: Any = 0
+    findings: tuple[Finding, ...] = ()  #: what the labels say of the assumptions; see `diagnose`
 
     def __repr__(self):
         low, high = interval(self._n_wrong)
@@ -237,6 +239,7 @@ class Audit:
             "unsupported_labels": self._unsupported(),
             "indistinct_classes": [list(group) for group in self.transition.indistinct_classes()],
             "converged": bool(self.clf.converged_),
+            "findings": [finding._asdict() for finding in self.findings],
         }
 
     def flow(self) -> np.ndarray:

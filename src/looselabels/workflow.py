@@ -288,6 +288,12 @@ def describe(found: Audit, labels: Labels) -> list[str]:
         words.append("Labels are as right as the design says; no further noise was assumed.")
     else:
         words.append("Labels are right where there is one (told).")
+    words += [
+        "Labels depend on the class of a row alone "
+        f"({'not tested' if finding.p_value is None else 'nothing speaks against it'})."
+        for finding in found.findings
+        if finding.kind == "instance" and not finding.found
+    ]
     return words
 
 
@@ -300,7 +306,7 @@ def page_content(found: Audit, labels: Labels, data, command, notes, features=No
     content |= {
         "data": data,
         "label_column": labels.column,
-        "warnings": [*notes, *ignored_columns(features)],
+        "warnings": [*notes, *ignored_columns(features), *failed_assumptions(found)],
         "reproduce": {
             "command": command,
             "versions": {
@@ -315,6 +321,15 @@ def page_content(found: Audit, labels: Labels, data, command, notes, features=No
         ignored = [{"name": name, "why": why} for name, why in features.ignored]
         content["columns"] = {"used": len(features.used), "ignored": ignored}
     return content
+
+
+def failed_assumptions(found: Audit) -> list[str]:
+    """Return what the labels speak against; the page itself names classes that are alike."""
+    return [
+        finding.words
+        for finding in found.findings
+        if finding.found and finding.kind != "identifiability"
+    ]
 
 
 def ignored_columns(features: Features | None) -> list[str]:
