@@ -72,7 +72,8 @@ class KernelCells:
         best = int(np.argmin(losses))
         test = self._test.sums[best][:, places] * label_weights
         in_sample = sums[best]
-        in_sample[here, index] += weight * np.exp(self._train.nearest / (2 * BANDWIDTHS[best] ** 2))
+        nearest = self._train.nearest / (2 * BANDWIDTHS[best] ** 2)
+        in_sample[here, index] += weight * np.exp(np.minimum(nearest, 700))  # e^700 is all there is
         return probas[best], _normalized(test, priors), _normalized(in_sample, priors)
 
     def _looselabels_rows(self, cell, problem, index):

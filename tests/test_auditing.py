@@ -471,3 +471,10 @@ def test_single_precision_is_audited_as_it_is():
     clf = DecoupledClassifier(KernelDensityClassifier(), noise=0.1).fit(X, y)
     assert clf.label_proba_.dtype == np.float32
     assert 0 <= audit(clf, y).summary()["infeasible"] <= 1
+
+
+def test_labels_that_cannot_be_wrong_have_no_calibration():
+    design = Transition([[0.5, 0.5], [0.5001, 0.4999]], ["a", "b"], ["x", "y"])
+    labels = ["x", "y"] * 10
+    found = audit(label_proba=np.full((20, 2), 0.5), labels=labels, transition=design)
+    assert found.summary()["calibration"] == {"bins": [], "error": None}

@@ -240,3 +240,23 @@ def test_intervals_hold_the_truth_where_classes_are_apart(method):
 def test_where_classes_overlap_the_share_is_an_upper_bound(method):
     _, error = coverage(method, distance=1.0, n_samples=1500)
     assert error > 0.03
+
+
+def test_many_labeled_rows_with_one_low_score_leave_a_number():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    score = np.round(np.r_[rng.beta(3, 1, 2 * n), rng.beta(1, 3, 2 * n)], 2) / 2
+    score[:n][rng.random(n) < 0.03] = 0
+    index = np.repeat([0, 1], [n, 3 * n])
+    found = estimate_class_prior(np.column_stack([score, 1 - score]), index, n_resamples=0)
+    assert 0.4 < found.share[0] < 0.7
+
+
+def test_weights_that_are_shares_count_as_rows():
+    rng = np.random.default_rng(0)
+    score = np.r_[rng.beta(3, 1, 200), rng.beta(1, 3, 200)] / 2
+    given = np.column_stack([score, 1 - score]), np.repeat([0, 1], [100, 300])
+    plain = estimate_class_prior(*given)
+    shares = estimate_class_prior(*given, sample_weight=np.full(400, 1 / 400))
+    assert_allclose(shares.share, plain.share)
+    assert_allclose(shares.low, plain.low)

@@ -119,7 +119,9 @@ def test_the_score_is_the_slope_of_the_log_likelihood(rng):
         return np.log(np.sum(class_proba * tilted[np.arange(40), :, index], axis=1))
 
     slope = (log_likelihood(1e-5) - log_likelihood(-1e-5)) / 2e-5
-    assert_allclose(_score(label_proba, transition, index, given_label), slope, atol=1e-6)
+    assert_allclose(
+        _score(label_proba, transition, index, given_label, np.ones(40)), slope, atol=1e-6
+    )
 
 
 def test_the_permutation_test_has_the_moments_of_all_permutations(rng):
@@ -305,3 +307,37 @@ def test_people_who_label_pictures_look_at_more_than_the_class():
         clf = fitted(X, labels, transition, estimator)
         assert diagnose(clf, labels)[0].found == expected
         assert diagnose(clf, labels, checked)[0].found == expected
+
+
+def test_weighted_rows_count_as_often_as_their_weight():
+    rng = np.random.default_rng(0)
+    label_1 = rng.uniform(0.55, 0.95, 1500)
+    labels = (rng.random(1500) < label_1).astype(int)
+    label_proba = np.column_stack([1 - label_1, label_1])
+    # rows with label 1 are there ten times as often as in the world that label_proba is of
+    times = np.where(labels == 1, 10, 1)
+    many = np.repeat(np.arange(1500), times)
+    assert miscalibration(label_proba[many], labels[many]).found
+    assert not miscalibration(label_proba[many], labels[many], 1 / times[many]).found
+    told, some = np.array([[0.8, 0.2], [0.2, 0.8]]), np.arange(1500) % 3 == 0
+    weighted = instance_dependence(label_proba, told, labels, some.astype(float))
+    alone = instance_dependence(label_proba[some], told, labels[some])
+    assert weighted.p_value == pytest.approx(alone.p_value, rel=1e-3)
+
+
+def test_labels_that_say_nothing_do_not_dilute_the_calibration_error():
+    rng = np.random.default_rng(0)
+    label_proba = np.column_stack([np.full(2000, 0.045), np.full(2000, 0.005), np.full(2000, 0.95)])
+    drawn = rng.choice(3, 2000, p=[0.025, 0.025, 0.95])  # said 9 : 1, seen 1 : 1
+    for unlabeled in (None, "?"):
+        names = np.array(["a", "b", unlabeled], dtype=object)
+        design = Transition.partial(["a", "b"], labeled=0.05, unlabeled=unlabeled)
+        clf = DecoupledClassifier(transition=design, calibrate=None)
+        clf.fit_from_proba(label_proba, names[drawn])
+        assert diagnose(clf, names[drawn])[2].found
+
+
+def test_a_class_that_is_none_is_named():
+    clf = DecoupledClassifier().fit_from_proba(np.full((4, 2), 0.5), ["a", "b"] * 2)
+    with pytest.raises(ValueError, match=r"classes holds \('zebra',\)|classes holds \['zebra'\]"):
+        diagnose(clf, ["a", "b"] * 2, ["zebra", None, "a", "b"])

@@ -554,3 +554,9 @@ def test_joint_says_what_the_labels_leave_open(rng):
     label_proba, labels, _ = gaussians(rng, MORE_CLASSES, n_samples=50)
     with pytest.warns(IdentifiabilityWarning):
         estimate_transition(label_proba, labels, MORE_CLASSES, method="joint")
+
+
+def test_a_class_whose_labels_nobody_has_keeps_its_row_of_the_design():
+    label_proba = np.column_stack([np.tile([0.9, 0.1], 20), np.tile([0.1, 0.9], 20), np.zeros(40)])
+    found = estimate_transition(label_proba, np.arange(40) % 2, np.eye(3), method="confident")
+    assert_allclose(found.transition, np.eye(3))

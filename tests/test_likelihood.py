@@ -246,3 +246,17 @@ def test_a_class_prior_is_estimated_by_a_method_with_its_interval(rng):
 def test_a_class_prior_by_a_method_needs_a_negative_class_and_a_method(given, words):
     with pytest.raises(ValueError, match=words):
         DecoupledClassifier(**given).fit_from_proba(np.full((4, 2), 0.5), ["a", None] * 2)
+
+
+def test_one_named_label_has_no_noise_by_any_method():
+    label_proba = np.column_stack([np.tile([0.4, 0.05], 40), np.tile([0.6, 0.95], 40)])
+    labels = np.array(["p", None, None, None] * 20, dtype=object)
+    for method in ("estimate", "calibrated", "confident"):
+        clf = DecoupledClassifier(negative="n", noise=method).fit_from_proba(label_proba, labels)
+        assert clf.transition_.proba[1, 0] == 0
+
+
+def test_a_class_prior_by_a_method_takes_labels_for_right():
+    clf = DecoupledClassifier(negative="n", class_prior="best-bin", noise=0.1)
+    with pytest.raises(ValueError, match="takes labels for right; with noise="):
+        clf.fit_from_proba(np.full((4, 2), 0.5), ["p", None] * 2)

@@ -369,6 +369,7 @@ def refused(model, file, message):
             lambda c: c.update(schema=3),
             "schema 3; looselabels .* reads schema 2. A newer looselabels",
         ),
+        (lambda c: c.update(schema=1), "schema 1; .* Fit and save the model again"),
         (lambda c: c.update(schema=None), "it has schema None"),
         (lambda c: c.update(extra=1), r"it names \['extra'\]"),
         (lambda c: c.pop("power"), r"it lacks \['power'\]"),

@@ -140,6 +140,11 @@ def check_sample_weight(sample_weight, rows):
     return array_namespace(rows).asarray(weight, device=device(rows))
 
 
+def as_counts(sample_weight):
+    """Return weights as counts of rows; where all are below 1 they are shares of something."""
+    return sample_weight / min(sample_weight.max(), 1.0)
+
+
 def check_label_index(label_index, n_labels, rows):
     """Return the columns of the labels given, one a row of `rows`, or say which one is off."""
     xp = array_namespace(rows)

@@ -19,7 +19,7 @@ from looselabels.calibration import reliability, weighted_transition
 from looselabels.classifier import DecoupledClassifier
 from looselabels.diagnostics import Finding, diagnose
 from looselabels.inference import label_mass
-from looselabels.transition import Transition
+from looselabels.transition import Transition, meanings
 from looselabels.uncertainty import draw, draw_from_mass, interval
 
 DOUBTED = 0.5  # doubt above which a label is more likely wrong than right
@@ -270,6 +270,8 @@ class Audit:
 
     def _calibration(self):
         named = ~self.is_right.all(axis=1)
+        if not named.any():
+            return {"bins": [], "error": None}
         rows, position = np.flatnonzero(self.is_labeled), np.cumsum(named) - 1
         said_of_labels = on_simplex((self.class_proba @ self.transition.proba)[rows][:, named])
         found = reliability(said_of_labels, position[self.label_index[rows]])
@@ -282,29 +284,6 @@ class Audit:
         seen = set(self.label_index.tolist())
         labels = self.transition.labels
         return [name for s, name in enumerate(labels) if s not in seen and name is not None]
-
-
-def meanings(transition) -> np.ndarray:
-    """Return which labels are right for which classes, (n_labels, n_classes).
-
-    A label that is the name of a class means that class, whatever else it is given to by mistake.
-    Other labels mean the classes that get them not much more rarely than any other does; the
-    missing label, and one that all classes share, means all of them.
-
-    >>> meanings(Transition.partial(["cat", "dog"]).with_noise(0.1)).astype(int)
-    array([[1, 0],
-           [0, 1],
-           [1, 1]])
-    """
-    columns = transition.proba.T
-    right = columns >= columns.max(axis=1, keepdims=True) / 10
-    for s, label in enumerate(transition.labels):
-        name = label[-1] if isinstance(label, tuple) and label not in transition.classes else label
-        if name is None:
-            right[s] = True
-        elif name in transition.classes:
-            right[s] = [name == other for other in transition.classes]
-    return right
 
 
 def _named_matrix(transition):

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from looselabels._validation import (
+    as_counts,
     as_numpy,
     check_entries,
     check_label_index,
@@ -28,6 +29,7 @@ from looselabels._validation import (
     check_sample_weight,
     short_repr,
 )
+from looselabels.calibration import FLOOR
 from looselabels.likelihood import labeled_share
 
 INTERVAL = (0.05, 0.95)
@@ -74,7 +76,7 @@ def highest_score(labeled, unlabeled, score):
 
 
 def _share_at_rate(rate, labeled, unlabeled):
-    odds = (1 - rate) / np.maximum(rate, TINY)
+    odds = (1 - rate) / np.maximum(rate, FLOOR)
     return odds * labeled.sum(axis=1) / unlabeled.sum(axis=1)
 
 
@@ -124,7 +126,9 @@ def _mixture_parts(labeled, slowest):
     """Return κ v^(κ−1) of each bin, (n_bins, 1 + N_RATES), the first for κ = 1."""
     n = labeled.sum()
     v = (np.cumsum(labeled) - labeled / 2 + 0.5) / (n + 1)
-    rates = np.append(1, np.geomspace(slowest, max(4 * n, 10 * slowest), N_RATES))
+    # no steeper than the last bin can show: in all others κ v^(κ−1) would vanish
+    fastest = max(min(4 * n, 4 / (1 - v[-1])), 10 * slowest)
+    rates = np.append(1, np.geomspace(slowest, fastest, N_RATES))
     return rates * v[:, None] ** (rates - 1)
 
 
@@ -135,7 +139,9 @@ def _fit_mixture(labeled, unlabeled, parts):
     both = odds * (labeled + unlabeled)
     for _ in range(N_STEPS):
         ratio = np.maximum(weight @ parts.T, TINY)
-        weight *= ((unlabeled / ratio) @ parts) / ((both / (1 + odds * ratio)) @ parts)
+        weight *= ((unlabeled / ratio) @ parts) / np.maximum(
+            (both / (1 + odds * ratio)) @ parts, TINY
+        )
     return weight[:, 0]
 
 
@@ -244,7 +250,7 @@ def _checked(label_proba, label_index, label_weights, sample_weight):
     n_labels = label_proba.shape[1]
     index = np.asarray(check_label_index(label_index, n_labels, label_proba))
     weight = check_sample_weight(sample_weight, label_proba)
-    weight = np.ones(len(index)) if weight is None else weight
+    weight = np.ones(len(index)) if weight is None else as_counts(weight)
     counts = np.bincount(index, weight, n_labels)
     if n_labels < 2:
         raise ValueError("label_proba has one column; a label and the missing one need two.")

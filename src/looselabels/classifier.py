@@ -22,7 +22,12 @@ from sklearn.utils.validation import (
 
 from looselabels._names import listed, numbers_by_name, read_column
 from looselabels._rows import on_simplex
-from looselabels._validation import check_class_prior, check_row_stochastic, short_repr
+from looselabels._validation import (
+    as_counts,
+    check_class_prior,
+    check_row_stochastic,
+    short_repr,
+)
 from looselabels.calibration import (
     Calibration,
     fit_class_calibration,
@@ -125,6 +130,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     label_proba_, class_proba_, class_proba_given_label_ : arrays
         Of the training rows: p(label | x) out of sample, as the estimator gives it; p(class | x);
         p(class | x, label).
+    sample_weight_ : array or None
+        Of the training rows, as given.
     objective_, gap_, n_iter_, converged_
         Of the inference; see `infer`.
 
@@ -303,7 +310,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def _decouple(self, estimator, design, label_proba, index, sample_weight, weights):
         """Go down the line (calibrate, infer, condition on the label) and keep what was found."""
-        counts = _as_counts(sample_weight)
+        counts = None if sample_weight is None else as_counts(sample_weight)
         design, interval = self._complete(design, label_proba, index, counts, weights)
         frequency = _times(sample_weight, None if weights is None else weights[index])
         calibration = Calibration.fit(self.calibrate, label_proba, index, frequency)
@@ -322,7 +329,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.classes_, self.labels_ = _as_array(design.classes), _as_array(design.labels)
         self.class_prior_ = self._class_prior(self.transition_, index, sample_weight)
         self.class_prior_interval_ = interval
-        self.label_proba_ = label_proba
+        self.label_proba_, self.sample_weight_ = label_proba, sample_weight
         self.class_calibration_ = Calibration()
         if self.calibrate == "classes":
             self.class_calibration_, _ = fit_class_calibration(
@@ -420,6 +427,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 f"class_prior by a method ({', '.join(PRIOR_METHODS)}) needs negative, the class "
                 f"that has no labels; class_prior is {short_repr(self.class_prior)} and negative "
                 f"{short_repr(self.negative)}."
+            )
+        if isinstance(self.class_prior, str) and self.noise != 0:
+            raise ValueError(
+                f"class_prior={self.class_prior!r} takes labels for right; with noise="
+                f"{self.noise!r} leave one of them out, or give the share of each class."
             )
         if self.calibrate not in (None, "classes", "temperature", "marginals"):
             raise ValueError(
@@ -623,11 +635,6 @@ def _times(weight, other):
     return weight * other
 
 
-def _as_counts(sample_weight):
-    """Return weights as counts of rows; where all are below 1 they are shares of something."""
-    return None if sample_weight is None else sample_weight / min(sample_weight.max(), 1.0)
-
-
 def _weights_of_draws(estimator, design):
     """Return the label weights of a forest that balances labels by its draws, or None."""
     last = estimator
@@ -670,7 +677,7 @@ def _with_estimated_noise(method, design, label_proba, index, sample_weight, wei
     position[named] = np.arange(len(named))
     noise = np.eye(len(design.classes))
     given = real, position[index[rows]]
-    if method == "estimate":
+    if method == "estimate" or len(named) == 1:
         found = noise_matrix(*given, counts[rows])
     else:
         start = Transition.identity(range(len(named))).with_noise(SOME_NOISE)

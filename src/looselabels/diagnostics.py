@@ -15,19 +15,24 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from looselabels._names import listed
+from looselabels._names import listed, read_column
 from looselabels._rows import on_simplex
-from looselabels._validation import as_numpy, check_label_index, check_row_stochastic
-from looselabels.calibration import fit_class_calibration, reliability
+from looselabels._validation import (
+    as_numpy,
+    check_label_index,
+    check_row_stochastic,
+    check_sample_weight,
+)
+from looselabels.calibration import fit_class_calibration
 from looselabels.inference import class_proba_from, condition_on_label
-from looselabels.transition import Transition
+from looselabels.transition import Transition, meanings
 
 LEVEL = 0.01  # how often a test may alarm by chance; a model that misfits a little adds to it
 MOST_ROWS = 20_000  # that are tested: with more of them differences are found that do not matter
 LEAST = 0.01  # of an equal share: how far below that label_proba is, is noise
 ILL = 1000.0  # the condition number from which the errors of any classifier drown the classes
 N_BINS = 10  # that confidence is divided into
-CLOSE = 0.03  # a calibration error that nobody needs to hear of
+CLOSE, FAR_OFF = 0.03, 0.08  # calibration errors: nobody needs to hear of it, and do not trust it
 
 
 class Finding(NamedTuple):
@@ -42,7 +47,7 @@ class Finding(NamedTuple):
 # ------------------------------------------------------------------------------ more than the class
 
 
-def instance_dependence(label_proba, transition, label_index) -> Finding:
+def instance_dependence(label_proba, transition, label_index, sample_weight=None) -> Finding:
     """Test whether labels depend on more than the class, for a transition that was *told*.
 
     If x said more of a label than its class does, some of it would show in label_proba, as
@@ -66,6 +71,8 @@ def instance_dependence(label_proba, transition, label_index) -> Finding:
     transition : array of shape (n_classes, n_labels)
     label_index : integer array of shape (n_samples,)
         The column of each row's label.
+    sample_weight : array of shape (n_samples,), default=None
+        How often each row counts.
 
     Examples
     --------
@@ -81,19 +88,19 @@ def instance_dependence(label_proba, transition, label_index) -> Finding:
     False
     True
     """
-    label_proba, label_index = _check(label_proba, label_index)
     transition = check_row_stochastic("transition", as_numpy("transition", transition))
-    rows = _some(len(label_index))
-    label_proba, label_index = label_proba[rows], label_index[rows]
-    own, _ = fit_class_calibration(label_proba, np.eye(label_proba.shape[1]), label_index)
+    label_proba, label_index, weight = _check(label_proba, label_index, sample_weight)
+    identity = np.eye(label_proba.shape[1])
+    own, _ = fit_class_calibration(label_proba, identity, label_index, weight)
     label_proba = own.apply(label_proba)
     class_proba = class_proba_from(label_proba, transition)
-    calibration, _ = fit_class_calibration(class_proba, transition, label_index)
+    calibration, _ = fit_class_calibration(class_proba, transition, label_index, weight)
     class_proba = calibration.apply(class_proba)
     given_label = condition_on_label(class_proba, transition, label_index)
-    score = _score(label_proba, transition, label_index, given_label)
+    score = weight * _score(label_proba, transition, label_index, given_label, weight)
     if np.max(abs(score)) < 1e-6:
-        return Finding("instance", False, None, "Nothing but the class decides the label (told).")
+        words = "p(label | x) tells no more of a label than its class does: nothing to test."
+        return Finding("instance", False, None, words)
     p_value = _p_value(score.sum() / np.sqrt(score @ score))
     words = (
         "the transition is off, or labels are wrong or missing more often in some rows of a class "
@@ -102,10 +109,11 @@ def instance_dependence(label_proba, transition, label_index) -> Finding:
     return Finding("instance", p_value < LEVEL, p_value, _dependence(p_value, words))
 
 
-def _score(label_proba, transition, label_index, given_label):
+def _score(label_proba, transition, label_index, given_label, weight):
     """Return q_i of each row, the slope of its log-likelihood in a."""
     logs = np.log(np.maximum(label_proba, LEAST / label_proba.shape[1]))
-    mean = (given_label.T @ logs) / np.maximum(given_label.sum(axis=0), 1e-9)[:, None]
+    of_class = given_label * weight[:, None]
+    mean = (of_class.T @ logs) / np.maximum(of_class.sum(axis=0), 1e-9)[:, None]
     own = logs[np.arange(len(logs)), label_index][:, None] - mean.T[label_index]
     usual = logs @ transition.T - np.sum(transition * mean, axis=1)
     return np.sum(given_label * (own - usual), axis=1)
@@ -135,7 +143,10 @@ def dependence_given_class(label_proba, class_index, label_index) -> Finding:
     >>> dependence_given_class(label_proba, np.zeros(100, dtype=int), label_index).found
     True
     """
-    label_proba, label_index = _check(label_proba, label_index)
+    label_proba = check_row_stochastic(
+        "label_proba", as_numpy("label_proba", label_proba), tol=1e-5
+    )
+    label_index = check_label_index(label_index, label_proba.shape[1], label_proba)
     logs = np.log(np.maximum(label_proba, LEAST / label_proba.shape[1]))
     excess, variance = 0.0, 0.0
     for k in np.unique(class_index):
@@ -198,7 +209,9 @@ tell them apart, or merge them.
     return Finding(kind, True, None, words)
 
 
-def miscalibration(label_proba, label_index, *, n_draws=400, random_state=0) -> Finding:
+def miscalibration(
+    label_proba, label_index, sample_weight=None, *, n_draws=400, random_state=0
+) -> Finding:
     """Test whether the most probable label is given as often as label_proba says.
 
     Compares the calibration error (`reliability`) with those of labels that are drawn from
@@ -211,29 +224,32 @@ def miscalibration(label_proba, label_index, *, n_draws=400, random_state=0) -> 
         p(label | x) out of sample, in the world of the data (not of label weights).
     label_index : integer array of shape (n_samples,)
         The column of each row's label.
+    sample_weight : array of shape (n_samples,), default=None
+        How often each row counts.
 
     Examples
     --------
     >>> miscalibration(np.array([[0.9, 0.1]] * 200), np.array([0, 0, 0, 1] * 50)).found
     True
     """
-    label_proba, label_index = _check(label_proba, label_index)
-    rows = _some(len(label_index))
-    label_proba, label_index = label_proba[rows], label_index[rows]
-    error = reliability(label_proba, label_index, N_BINS).error or 0.0
-    confidence = label_proba.max(axis=1)
-    bins = np.minimum((confidence * N_BINS).astype(int), N_BINS - 1)
+    label_proba, label_index, weight = _check(label_proba, label_index, sample_weight)
+    best, confidence = label_proba.argmax(axis=1), label_proba.max(axis=1)
+    bins = np.minimum((confidence * N_BINS).astype(int), N_BINS - 1)  # as of `reliability`
+
+    def distance(seen):
+        return np.sum(abs(np.bincount(bins, weight * (seen - confidence)))) / weight.sum()
+
+    error = distance(best == label_index)
     rng = np.random.default_rng(random_state)
-    seen = (rng.random(len(rows)) < confidence for _ in range(n_draws))
-    by_chance = [sum(abs(np.bincount(bins, seen_once - confidence))) for seen_once in seen]
-    as_large = np.sum(np.array(by_chance) / len(rows) >= error)
-    p_value = float((1 + as_large) / (1 + n_draws))
+    by_chance = [distance(rng.random(len(best)) < confidence) for _ in range(n_draws)]
+    p_value = float((1 + np.sum(np.array(by_chance) >= error)) / (1 + n_draws))
     points = f"{100 * error:.1f} percentage points on average (p = {p_value:.2g})"
     if p_value >= LEVEL or error < CLOSE:
         return Finding("calibration", False, p_value, f"Said and seen differ by {points}.")
+    trust = "read single doubts with some care" if error < FAR_OFF else "do not trust single doubts"
     words = (
-        f"What is said of labels and what is seen differ by {points}: do not trust single doubts. "
-        "Try another estimator or another transition."
+        f"What is said of labels and what is seen differ by {points}: {trust}. Another estimator "
+        "or another transition may fit better."
     )
     return Finding("calibration", True, p_value, words)
 
@@ -286,13 +302,13 @@ def _instance(clf, index, classes):
     design, weights = clf.transition_, clf.label_weights_
     weights = np.ones(len(design.labels)) if weights is None else weights
     seen = np.flatnonzero(weights)  # of a label without weight label_proba says nothing
-    chosen = np.isin(index, seen)
+    row_weight = np.ones(len(index)) if clf.sample_weight_ is None else clf.sample_weight_
+    chosen = np.isin(index, seen) & (row_weight > 0)
     if classes is not None:
-        # the last position is that of rows whose class is not known
-        of_class = Transition.partial(design.classes).label_index(classes)
+        of_class = _class_index(classes, design.classes)
         if of_class.shape != index.shape:
             raise ValueError(f"classes has {len(of_class)} rows; y has {len(index)}.")
-        chosen &= of_class < len(design.classes)
+        chosen &= of_class >= 0
     rows = np.flatnonzero(chosen)
     if not len(rows):
         return Finding("instance", False, None, "No row has a known class: nothing to test.")
@@ -300,35 +316,49 @@ def _instance(clf, index, classes):
     position = np.searchsorted(seen, index[rows])
     if classes is not None:
         return dependence_given_class(label_proba, of_class[rows], position)
-    if isinstance(clf.noise, str) or clf.negative is not None or np.isfinite(clf.strength):
+    if isinstance(clf.noise, str) or clf._rate_is_open() or np.isfinite(clf.strength):
         words = (
             "Whether labels depend on more than the class was not tested: the transition was "
             "estimated from them. Check a few hundred labels by hand, and pass the classes to "
             "diagnose."
         )
         return Finding("instance", False, None, words)
-    return instance_dependence(label_proba, on_simplex(design.proba[:, seen]), position)
+    told = on_simplex(design.proba[:, seen])
+    return instance_dependence(label_proba, told, position, row_weight[rows])
+
+
+def _class_index(column, classes):
+    """Return the position of each row's class, −1 where it is missing."""
+    names, index = read_column("classes", column)
+    unknown = [name for name in names if name is not None and name not in classes]
+    if unknown:
+        raise ValueError(
+            f"classes holds {listed(unknown)}; the classes of the classifier are {listed(classes)}."
+        )
+    return np.array([-1 if name is None else classes.index(name) for name in names])[index]
 
 
 def _calibration(clf, index):
     """Test what is said of the labels that are there, as the report shows it."""
-    named = np.flatnonzero([label is not None for label in clf.transition_.labels])
-    rows = np.flatnonzero(np.isin(index, named))
+    named = np.flatnonzero(~meanings(clf.transition_).all(axis=1))  # the others say nothing
+    weight = np.ones(len(index)) if clf.sample_weight_ is None else clf.sample_weight_
+    rows = np.flatnonzero(np.isin(index, named) & (weight > 0))
     if not len(rows):
         return Finding("calibration", False, None, "No row has a label: nothing to test.")
     said = on_simplex((clf.class_proba_[rows] @ clf.transition_.proba)[:, named])
-    return miscalibration(said, np.searchsorted(named, index[rows]))
+    return miscalibration(said, np.searchsorted(named, index[rows]), weight[rows])
 
 
-def _check(label_proba, label_index):
+def _check(label_proba, label_index, sample_weight):
+    """Return all of them as arrays, of no more rows than are tested."""
     label_proba = check_row_stochastic(
         "label_proba", as_numpy("label_proba", label_proba), tol=1e-5
     )
-    return label_proba, check_label_index(label_index, label_proba.shape[1], label_proba)
-
-
-def _some(n_rows):
-    return np.arange(0, n_rows, max(1, -(-n_rows // MOST_ROWS)))
+    index = check_label_index(label_index, label_proba.shape[1], label_proba)
+    weight = check_sample_weight(sample_weight, label_proba)
+    weight = np.ones(len(index)) if weight is None else weight
+    some = slice(None, None, max(1, -(-len(index) // MOST_ROWS)))
+    return label_proba[some], index[some], weight[some]
 
 
 def _p_value(z) -> float:

@@ -32,6 +32,7 @@ import numpy as np
 from looselabels._rows import on_simplex
 from looselabels._validation import (
     InconsistentLabelWarning,
+    as_counts,
     as_numpy,
     check_entries,
     check_label_index,
@@ -190,7 +191,7 @@ def bootstrap(
         raise ValueError(f"n_draws must be 1 or more; it is {n_draws}.")
     label_proba = as_numpy("label_proba", label_proba)
     weight = check_sample_weight(sample_weight, label_proba)
-    weight = np.ones(len(label_proba)) if weight is None else weight
+    weight = np.ones(len(label_proba)) if weight is None else as_counts(weight)
     rng = np.random.default_rng(random_state)
     draws = rng.multinomial(max(round(weight.sum()), 1), weight / weight.sum(), n_draws)
     transitions = [
@@ -332,7 +333,8 @@ def confident(label_proba, label_index, design, pseudocounts, weight) -> Found:
     """
     class_proba = _class_proba(label_proba, design)
     given_label = weight[:, None] * on_simplex(class_proba * design.T[label_index])
-    usual = (given_label * class_proba).sum(axis=0) / given_label.sum(axis=0)
+    total = np.maximum(given_label.sum(axis=0), np.finfo(float).tiny)  # of a class without labels
+    usual = (given_label * class_proba).sum(axis=0) / total
     chosen = _most_probable(np.where(class_proba >= usual - TIE, class_proba, 0.0))
     return Found(_count(chosen, label_index, weight, design))
 

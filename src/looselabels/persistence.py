@@ -303,9 +303,10 @@ def _read_json(handle):
     content = json.loads(handle.read(), parse_constant=_refuse, object_pairs_hook=_once)
     found = content.get("schema") if isinstance(content, dict) else content
     if found != SCHEMA:
+        older = isinstance(found, int) and found < SCHEMA
         raise ValueError(
             f"it has schema {short_repr(found)}; looselabels {__version__} reads schema {SCHEMA}. "
-            "A newer looselabels may read it."
+            + ("Fit and save the model again." if older else "A newer looselabels may read it.")
         )
     match_names("it", content, KEYS)
     if content["estimator"] not in ESTIMATORS:

@@ -706,3 +706,26 @@ def _once(pairs):
         twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
         raise ValueError(f"the key {short_repr(twice)} is there twice")
     return found
+
+
+def meanings(transition) -> np.ndarray:
+    """Return which labels are right for which classes, (n_labels, n_classes).
+
+    A label that is the name of a class means that class, whatever else it is given to by mistake.
+    Other labels mean the classes that get them not much more rarely than any other does; the
+    missing label, and one that all classes share, means all of them.
+
+    >>> meanings(Transition.partial(["cat", "dog"]).with_noise(0.1)).astype(int)
+    array([[1, 0],
+           [0, 1],
+           [1, 1]])
+    """
+    columns = transition.proba.T
+    right = columns >= columns.max(axis=1, keepdims=True) / 10
+    for s, label in enumerate(transition.labels):
+        name = label[-1] if isinstance(label, tuple) and label not in transition.classes else label
+        if name is None:
+            right[s] = True
+        elif name in transition.classes:
+            right[s] = [name == other for other in transition.classes]
+    return right

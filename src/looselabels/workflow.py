@@ -325,10 +325,11 @@ def page_content(found: Audit, labels: Labels, data, command, notes, features=No
 
 def failed_assumptions(found: Audit) -> list[str]:
     """Return what the labels speak against; the page itself names classes that are alike."""
+    alike = bool(found.transition.indistinct_classes())
     return [
         finding.words
         for finding in found.findings
-        if finding.found and finding.kind != "identifiability"
+        if finding.found and not (alike and finding.kind == "identifiability")
     ]
 
 
