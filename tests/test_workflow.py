@@ -159,12 +159,12 @@ def test_what_labels_speak_against_is_said_in_the_words_of_the_finding(fitted):
     assert "depend on the class of a row alone (nothing speaks" in " ".join(describe(found, labels))
     findings = (
         Finding("instance", True, 0.001, "labels depend on more"),
-        Finding("identifiability", True, None, "the page says so itself"),
+        Finding("identifiability", True, None, "rank 2 for 3 classes"),
         Finding("calibration", False, 0.5, "close"),
     )
     found = replace(found, findings=findings)
     content = page_content(found, labels, "pets.csv", "looselabels audit", ["a note"])
-    assert content["warnings"] == ["a note", "labels depend on more"]
+    assert content["warnings"] == ["a note", "labels depend on more", "rank 2 for 3 classes"]
     assert "class of a row alone" not in " ".join(describe(found, labels))
     assert [one["kind"] for one in content["findings"]] == [one.kind for one in findings]
 
