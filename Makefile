@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint types check-slow test-oldest test-newest bench reproduce reproduce-quick clean
+.PHONY: help demo test lint types check-slow test-oldest test-newest bench quality reproduce reproduce-quick clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -22,7 +22,7 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	$(BIN)/mypy
 
-check-slow: $(VENV)/.test  ## What takes longer than a few seconds
+check-slow: $(VENV)/.test $(VENV)/.bench  ## What takes longer than a few seconds
 	$(BIN)/python -m pytest -m slow
 
 test-oldest:  ## The tests on the oldest supported versions (Python 3.11)
@@ -40,6 +40,10 @@ bench: $(VENV)/.bench  ## The speed table of benchmarks/README.md
 	$(BIN)/python benchmarks/bench_classifier.py
 	$(BIN)/python benchmarks/bench_density.py
 	$(BIN)/python benchmarks/bench_audit.py
+
+quality: $(VENV)/.bench  ## Beside the peers, docs/quality.md (an hour or two; resumes; LOOSELABELS_DATA)
+	$(BIN)/python -m benchmarks.quality run
+	$(BIN)/python -m benchmarks.quality table --write
 
 reproduce: $(VENV)/.test  ## The paper's experiments (hours; resumes; --data or LOOSELABELS_DATA)
 	$(BIN)/python -m experiments run

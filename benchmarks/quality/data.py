@@ -1,0 +1,106 @@
+"""The data: digits, Gaussians, Fashion-MNIST, 20 Newsgroups, CIFAR-10N, as dense features.
+
+pulearn takes dense features only, so that posts become 50 latent semantic features for all.
+"""
+
+import hashlib
+from typing import NamedTuple
+
+import numpy as np
+from experiments import data as stored
+
+ROWS, TEST_ROWS = 2000, 2000
+TOPICS = 50
+DEVELOPMENT = ("digits", "gaussians", "fashion")  # defaults may be chosen by these
+TEST = ("news", "cifar")  # and must hold on these
+NAMES = (*DEVELOPMENT, *TEST)
+CIFAR = "286682707101001fbf9ae8919f9b7831ece81249a69d622416133afd8e3f82f0"
+HUMAN = {"human-9": "aggregate", "human-40": "worst"}
+
+
+class Data(NamedTuple):
+    """Rows to learn from and rows to test on, with their classes 0, 1, …"""
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+    human: dict  #: labels by people, of the rows to learn from, by the name of the problem
+
+    @property
+    def n_classes(self):
+        return int(self.y.max()) + 1
+
+
+def load(name, folder=None) -> Data:
+    """Return all rows of the data called `name`."""
+    loaders = {
+        "digits": lambda: _digits(),
+        "gaussians": lambda: _gaussians(),
+        "fashion": lambda: _from(stored.load_fashion(folder)),
+        "news": lambda: _topics(stored.load_news(folder)),
+        "cifar": lambda: _cifar(folder),
+    }
+    return loaders[name]()
+
+
+def sample(data, seed) -> Data:
+    """Return the rows of one seed: other rows to learn from, the same to test on."""
+    rng = np.random.default_rng([seed, 1])
+    rows = np.sort(rng.permutation(len(data.y))[:ROWS])
+    test = np.sort(np.random.default_rng(0).permutation(len(data.y_test))[:TEST_ROWS])
+    human = {name: labels[rows] for name, labels in data.human.items()}
+    return Data(data.name, data.X[rows], data.y[rows], data.X_test[test], data.y_test[test], human)
+
+
+def _from(loaded):
+    return Data(loaded.name, *loaded[1:], human={})
+
+
+def _digits():
+    """Return the digits, half of them to test on."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    half = len(y) // 2
+    train, test = order[half:], order[:half]
+    return Data("digits", X[train], y[train], X[test], y[test], {})
+
+
+def _gaussians():
+    """Return the paper's four Gaussians, which overlap; the last one is the negative class."""
+    from looselabels.datasets import make_gaussians
+
+    parts = []
+    for n_rows, seed in ((3 * ROWS, 0), (TEST_ROWS, 1)):
+        drawn = make_gaussians(n_rows, random_state=seed)
+        parts += [drawn.X, np.array([drawn.classes.index(name) for name in drawn.y])]
+    return Data("gaussians", *parts, human={})
+
+
+def _topics(news):
+    """Return 20 Newsgroups as latent semantic features; the classes take no part in them."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    weigh = TfidfTransformer(sublinear_tf=True).fit(news.X)
+    reduce = TruncatedSVD(TOPICS, random_state=0)
+    X = reduce.fit_transform(weigh.transform(news.X))
+    X_test = reduce.transform(weigh.transform(news.X_test))
+    return Data("news", X.astype(np.float32), news.y, X_test.astype(np.float32), news.y_test, {})
+
+
+def _cifar(folder):
+    """Return CIFAR-10N: 64 features a picture, its own classes, and what people called it."""
+    path, tried = stored._find("cifar10n", ["cifar10n.npz"], folder)
+    if path is None:
+        raise stored._not_found("CIFAR-10N (cifar10n.npz)", tried, "")
+    stored._check_sum(path, hashlib.sha256(path.read_bytes()).hexdigest(), CIFAR)
+    with np.load(path) as arrays:
+        scale, offset = arrays["scale"], arrays["offset"]
+        X, X_test = arrays["X_train"] * scale + offset, arrays["X_test"] * scale + offset
+        human = {name: arrays[f"y_train_{kind}"].astype(int) for name, kind in HUMAN.items()}
+        y, y_test = arrays["y_train_clean"].astype(int), arrays["y_test"].astype(int)
+    return Data("cifar", X, y, X_test, y_test, human)

@@ -1,0 +1,71 @@
+"""Scores of an answer."""
+
+import numpy as np
+from sklearn.metrics import average_precision_score, f1_score
+
+LEAST = 1e-6  # what a probability counts as at least in the log-loss
+BINS = 10
+
+
+def score(problem, answer) -> dict:
+    """Return all that can be scored; what the answer does not say is left out."""
+    scores = {}
+    if answer.class_proba is not None:
+        scores |= of_classes(problem, answer.class_proba)
+    if answer.balanced is not None:
+        scores["balanced_f1"] = macro_f1(problem.truth_test, answer.balanced)
+    if answer.class_prior is not None and problem.negative is not None:
+        error = abs(answer.class_prior - problem.class_prior)
+        scores["class_prior_error"] = error[: problem.negative].mean()
+    if answer.transition is not None:
+        row_error = abs(answer.transition - problem.transition.proba).sum(axis=1)
+        scores["transition_error"] = row_error.mean()
+    if answer.doubt is not None:
+        scores |= of_wrong_labels(problem, answer)
+    return {name: float(value) for name, value in scores.items()}
+
+
+def of_classes(problem, class_proba):
+    """Return the scores of p(class | x) on the test rows."""
+    truth, predicted = problem.truth_test, class_proba.argmax(axis=1)
+    scores = {
+        "macro_f1": macro_f1(truth, predicted),
+        "log_loss": log_loss(truth, class_proba),
+        "calibration_error": calibration_error(truth, class_proba),
+    }
+    if problem.family == "positive-unlabeled":
+        scores["positive_f1"] = f1_score(truth == 0, predicted == 0, zero_division=0)
+        scores["average_precision"] = average_precision_score(truth == 0, class_proba[:, 0])
+    return scores
+
+
+def macro_f1(truth, predicted):
+    return f1_score(truth, predicted, average="macro", zero_division=0)
+
+
+def log_loss(truth, class_proba):
+    """Return −mean log p(truth | x), each p at least 1e-6 before the row is normalized."""
+    proba = np.maximum(class_proba, LEAST)
+    proba /= proba.sum(axis=1, keepdims=True)
+    return -np.log(proba[np.arange(len(truth)), truth]).mean()
+
+
+def calibration_error(truth, class_proba):
+    """Return the mean |confidence − accuracy| over bins of the most probable class's p."""
+    confidence, right = class_proba.max(axis=1), class_proba.argmax(axis=1) == truth
+    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    return sum(abs(np.sum((confidence - right)[bins == b])) for b in range(BINS)) / len(truth)
+
+
+def of_wrong_labels(problem, answer):
+    """Return how well wrong labels are ranked, decided on, and corrected."""
+    rows = problem.exact >= 0
+    truth, wrong = problem.truth[rows], problem.exact[rows] != problem.truth[rows]
+    corrected = {"corrected": np.mean(answer.corrected == truth)}
+    if not wrong.any():  # clean: there is nothing to find
+        return corrected
+    ranked = answer.doubt if isinstance(answer.doubt, list) else [answer.doubt]
+    return corrected | {
+        "auprc": max(average_precision_score(wrong, doubt) for doubt in ranked),
+        "detection_f1": f1_score(wrong, answer.is_doubted, zero_division=0),
+    }

@@ -1,0 +1,99 @@
+"""looselabels as a user would call it, told nothing of rates: one way for each kind of labels."""
+
+import numpy as np
+from benchmarks.quality.answer import TREES, Answer, base_forest, spread
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.semi_supervised import SelfTrainingClassifier
+
+from looselabels import DecoupledClassifier, audit
+
+# What a user knows of the labels, and says. Where labels can be wrong nobody knows how many are;
+# "clean" labels could be wrong for all one knows. The negative class and the meanings of labels are
+# those of the problem.
+SAID = {
+    "semi-supervised": {},
+    "multi-positive": {},
+    "positive-unlabeled": {},
+    "coarse": {},
+    "merged": {},
+    "noisy": {"noise": "estimate"},
+    "asymmetric": {"noise": "estimate"},
+    "human": {"noise": "estimate"},
+    "clean": {"noise": "estimate"},
+}
+NOISY = ("noisy", "asymmetric", "human")
+
+
+def default(problem, seed) -> Answer:
+    """Answer by the default forest of the library, with as many trees as the peers have."""
+    forest = DecoupledClassifier(random_state=seed)._default_estimator()
+    return answer(problem, forest.set_params(n_estimators=TREES), seed)
+
+
+def same_forest(problem, seed) -> Answer:
+    """Answer by the peers' own forest."""
+    return answer(problem, base_forest(seed), seed)
+
+
+def on_self_training(problem, seed) -> Answer:
+    """Answer by the recipe for semi-supervised data: self-training predicts the labels."""
+    base = SelfTrained(base_forest(seed), unlabeled=len(problem.classes))
+    return answer(problem, base, seed, cv=3)
+
+
+class SelfTrained(ClassifierMixin, BaseEstimator):
+    """Self-training as an estimator of labels that are missing at random.
+
+    Labels come as their positions, `unlabeled` among them, and p(label | x) = ρ p(class | x), where
+    ρ is the labeled share: p(unlabeled | x) = 1 − ρ.
+    """
+
+    def __init__(self, estimator, unlabeled):
+        self.estimator = estimator
+        self.unlabeled = unlabeled
+
+    def fit(self, X, y):
+        self.model_ = SelfTrainingClassifier(clone(self.estimator))
+        self.model_.fit(X, np.where(y == self.unlabeled, -1, y))
+        self.classes_ = np.append(self.model_.classes_, self.unlabeled)
+        self.share_ = np.mean(y != self.unlabeled)
+        return self
+
+    def predict_proba(self, X):
+        class_proba = self.model_.predict_proba(X)
+        missing = np.full((len(class_proba), 1), 1 - self.share_)
+        return np.hstack([self.share_ * class_proba, missing])
+
+
+def answer(problem, estimator, seed, **options) -> Answer:
+    """Fit as `SAID`, and ask for all that there is to say."""
+    clf = DecoupledClassifier(
+        estimator, problem.told, negative=problem.negative, random_state=seed,
+        **SAID[problem.family], **options,
+    )  # fmt: skip
+    clf.fit(problem.X, problem.labels)
+    n_classes = len(problem.classes)
+    columns = [problem.classes.index(name) for name in clf.classes_.tolist()]
+    class_proba = spread(clf.predict_proba(problem.X_test), columns, n_classes)
+    prior = spread(clf.class_prior_[None, :], columns, n_classes)[0]
+    balanced = (class_proba / np.where(prior > 0, prior, np.inf)).argmax(axis=1)
+    found = Answer(class_proba, balanced, prior, matched(clf.transition_, problem.transition))
+    if problem.family not in NOISY:
+        return found
+    checked = audit(clf, problem.labels)
+    rows = checked.is_labeled
+    return found._replace(
+        doubt=checked.doubt[rows],
+        is_doubted=checked.doubt[rows] > 0.5,
+        corrected=np.array(columns)[checked.suggestion[rows]],
+    )
+
+
+def matched(found, known):
+    """Return p(label | class) of `found` in the order of `known`."""
+    by_name = {
+        (name, label): value
+        for name, row in zip(found.classes, found.proba.tolist(), strict=True)
+        for label, value in zip(found.labels, row, strict=True)
+    }
+    return np.array([[by_name.get((k, s), 0.0) for s in known.labels] for k in known.classes])

@@ -1,0 +1,192 @@
+"""The peers as a user would call them, with their own defaults and the same base forest."""
+
+import numpy as np
+from benchmarks.quality.answer import LEAF, TREES, Answer, base_forest, spread
+from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+SCORES = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
+TRIES = 50  # of drawing held-out rows with a positive one among them
+NONE_HELD_OUT = ("hold-out", "array with 0 sample")  # what pulearn says where there is none
+
+# ------------------------------------------------------------------- scikit-learn alone
+
+
+def plain(problem, seed) -> Answer:
+    """Fit the forest to the rows whose label names one class."""
+    rows = problem.exact >= 0
+    return _plain(problem, problem.X[rows], problem.exact[rows], None, seed)
+
+
+def as_negative(problem, seed) -> Answer:
+    """Fit the forest, unlabeled taken for the negative class."""
+    return _plain(problem, problem.X, negative_for_missing(problem), None, seed)
+
+
+def split_labels(problem, seed) -> Answer:
+    """Fit the forest to each row once for each class that its label may mean, and share it."""
+    meant = [problem.meanings[label] for label in problem.labels]
+    sizes = np.array([len(classes) for classes in meant])
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    return _plain(problem, problem.X[rows], np.concatenate(meant), 1 / sizes[rows], seed)
+
+
+def all_known(problem, seed) -> Answer:
+    """Fit the forest to the true classes: what could be reached."""
+    return _plain(problem, problem.X, problem.truth, None, seed)
+
+
+def self_training(problem, seed) -> Answer:
+    """Rows whose label does not name one class are unlabeled."""
+    model = SelfTrainingClassifier(base_forest(seed)).fit(problem.X, problem.exact)
+    return Answer(_proba(model, problem))
+
+
+def label_spreading(problem, seed) -> Answer:
+    """Another model: labels spread to neighbors."""
+    model = LabelSpreading(kernel="knn", n_neighbors=7).fit(problem.X, problem.exact)
+    return Answer(_proba(model, problem))
+
+
+def negative_for_missing(problem):
+    return np.where(problem.exact < 0, problem.negative, problem.exact)
+
+
+def _plain(problem, X, y, weight, seed):
+    return Answer(_proba(base_forest(seed).fit(X, y, sample_weight=weight), problem))
+
+
+def _proba(model, problem):
+    proba = model.predict_proba(problem.X_test)
+    proba = np.where(np.isfinite(proba), proba, 0)  # LabelSpreading far from all labels
+    return spread(proba, model.classes_, len(problem.classes))
+
+
+# ------------------------------------------------------------------- cleanlab
+
+
+def cleanlab(problem, seed) -> Answer:
+    """Clean the labels that there are, and say which were wrong."""
+    rows = problem.exact >= 0
+    return _cleanlab(problem, problem.X[rows], problem.exact[rows], seed)
+
+
+def cleanlab_as_negative(problem, seed) -> Answer:
+    """Clean the labels, with unlabeled taken for the negative class."""
+    found = _cleanlab(problem, problem.X, negative_for_missing(problem), seed)
+    return Answer(found.class_proba)
+
+
+def _cleanlab(problem, X, labels, seed):
+    from cleanlab.classification import CleanLearning
+    from cleanlab.rank import get_label_quality_scores
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+    folds = StratifiedKFold(5, shuffle=True, random_state=seed)  # its own, drawn once for scores
+    present, index = np.unique(labels, return_inverse=True)  # it wants 0, 1, … without gaps
+    label_proba = cross_val_predict(base_forest(seed), X, index, cv=folds, method="predict_proba")
+    alone = {"n_jobs": 1}  # its processes do not start inside of another
+    model = CleanLearning(base_forest(seed), seed=seed, find_label_issues_kwargs=alone)
+    issues = model.find_label_issues(labels=index, pred_probs=label_proba)
+    model.fit(X, index, label_issues=issues)
+    wrong = issues["is_label_issue"].to_numpy()
+    proba = model.predict_proba(problem.X_test)
+    doubt = [-get_label_quality_scores(index, label_proba, method=score) for score in SCORES]
+    corrected = np.where(wrong, issues["predicted_label"].to_numpy(), index)
+    known = present[model.clf.classes_]  # a class that was cleaned away is not there any more
+    return Answer(
+        spread(proba, known, len(problem.classes)),
+        transition=_transition(problem, present, model.noise_matrix),
+        doubt=[-issues["label_quality"].to_numpy(), *doubt],
+        is_doubted=wrong,
+        corrected=present[corrected],
+    )
+
+
+def _transition(problem, present, noise_matrix):
+    """Return p(label | class) among the labeled, brought to the labeled share of each class."""
+    n_classes, labels = len(problem.classes), problem.transition.labels
+    if noise_matrix is None or problem.negative is not None:
+        return None
+    noise = np.eye(n_classes)
+    noise[np.ix_(present, present)] = np.asarray(noise_matrix).T  # columns are its classes
+    labeled = np.mean(problem.exact >= 0)
+    missing = np.full((n_classes, len(labels) - n_classes), 1 - labeled)
+    return np.hstack([labeled * noise, missing])
+
+
+# ------------------------------------------------------------------- pulearn
+
+
+def elkan_noto(problem, seed) -> Answer:
+    """Elkan and Noto's classifier; p(s = 1 | y = 1) is the mean score of held-out positives."""
+    from pulearn import ElkanotoPuClassifier
+
+    def fit(X, y):
+        return drawn_again(ElkanotoPuClassifier(base_forest(seed), random_state=seed), X, y)
+
+    return one_against_the_rest(problem, fit)
+
+
+def elkan_noto_weighted(problem, seed) -> Answer:
+    """Elkan and Noto's classifier with weights."""
+    from pulearn import WeightedElkanotoPuClassifier
+
+    def fit(X, y):
+        model = WeightedElkanotoPuClassifier(
+            base_forest(seed), labeled=int(y.sum()), unlabeled=int((y == 0).sum()),
+            random_state=seed,
+        )  # fmt: skip
+        return drawn_again(model, X, y)
+
+    return one_against_the_rest(problem, fit)
+
+
+def pu_bagging(problem, seed) -> Answer:
+    """Balanced bags of the forest's trees: all positives, and as many of the unlabeled."""
+    from pulearn import BaggingPuClassifier
+
+    def fit(X, y):
+        tree = DecisionTreeClassifier(min_samples_leaf=LEAF, max_features="sqrt")
+        return BaggingPuClassifier(
+            tree, n_estimators=TREES, max_samples=int(min(y.sum(), (y == 0).sum())),
+            oob_score=False, n_jobs=1, random_state=seed,
+        ).fit(X, y)  # fmt: skip
+
+    return one_against_the_rest(problem, fit)
+
+
+def drawn_again(model, X, y):
+    """Fit; where no positive is among the held-out rows, which is an error, draw others."""
+    for _ in range(TRIES):
+        try:
+            return model.fit(X, y)
+        except ValueError as error:
+            if not any(words in str(error) for words in NONE_HELD_OUT):
+                raise
+            model.set_params(random_state=model.random_state + 1000)
+    raise ValueError(f"{TRIES} draws of held-out rows have no positive one.")
+
+
+def one_against_the_rest(problem, fit) -> Answer:
+    """Fit for each positive class; a row is of the best one, or negative if none reaches 1/2."""
+    positive = [k for k in problem.classes if k != problem.negative]
+    scores, prior = [], []
+    for k in positive:
+        y = (problem.exact == k).astype(int)
+        model = fit(problem.X, y)
+        scores.append(np.clip(model.predict_proba(problem.X_test)[:, 1], 0, 1))
+        prior.append(min(1.0, y.mean() / model.c) if hasattr(model, "c") else np.nan)
+    scores = np.column_stack(scores)
+    class_proba = np.column_stack([scores, 1 - scores.max(axis=1)])  # `negative` is the last class
+    class_proba /= class_proba.sum(axis=1, keepdims=True)
+    known = None if np.isnan(prior).any() else np.append(prior, max(0, 1 - np.sum(prior)))
+    return Answer(class_proba, class_prior=known)
+
+
+def histogram_prior(problem, seed) -> Answer:
+    """The class prior alone, by histograms of scores: its own linear ones, as it fits in sample."""
+    from pulearn.priors import HistogramMatchPriorEstimator
+
+    found = HistogramMatchPriorEstimator().estimate(problem.X, (problem.exact == 0).astype(int))
+    return Answer(class_prior=np.array([found.pi, 1 - found.pi]))
