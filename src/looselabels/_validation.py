@@ -140,6 +140,19 @@ def check_sample_weight(sample_weight, rows):
     return array_namespace(rows).asarray(weight, device=device(rows))
 
 
+def check_label_weights(label_weights, n_labels):
+    """Return one weight a label, all ones for None."""
+    if label_weights is None:
+        return np.ones(n_labels)
+    weights = as_numpy("label_weights", label_weights)
+    if weights.shape != (n_labels,):
+        raise ValueError(
+            f"label_weights has shape {weights.shape}; {n_labels} labels need ({n_labels},)."
+        )
+    check_entries("label_weights", weights[:, None])
+    return weights
+
+
 def as_counts(sample_weight):
     """Return weights as counts of rows; where all are below 1 they are shares of something."""
     return sample_weight / min(sample_weight.max(), 1.0)

@@ -23,8 +23,8 @@ import numpy as np
 from looselabels._validation import (
     as_counts,
     as_numpy,
-    check_entries,
     check_label_index,
+    check_label_weights,
     check_row_stochastic,
     check_sample_weight,
     short_repr,
@@ -264,10 +264,7 @@ def _checked(label_proba, label_index, label_weights, sample_weight):
             f"No row has label {int(np.argmin(counts))}: nothing tells the size of its class. "
             "Leave its column out of label_proba; only the negative class has no labels."
         )
-    world = np.ones(n_labels) if label_weights is None else as_numpy("label_weights", label_weights)
-    if world.shape != (n_labels,):
-        raise ValueError(f"label_weights has shape {world.shape}; {n_labels} labels need one each.")
-    check_entries("label_weights", world[:, None])
+    world = check_label_weights(label_weights, n_labels)
     if not world.all():
         raise ValueError(f"label_weights must be positive; label {int(np.argmin(world))} has 0.")
     kept = weight > 0

@@ -34,8 +34,8 @@ from looselabels._validation import (
     InconsistentLabelWarning,
     as_counts,
     as_numpy,
-    check_entries,
     check_label_index,
+    check_label_weights,
     check_row_stochastic,
     check_sample_weight,
     short_repr,
@@ -145,7 +145,7 @@ def estimate_transition(
     find = _method(method)
     label_proba, index, design, weight = _checked(label_proba, label_index, design, sample_weight)
     _check_strength(strength, method)
-    factor = _check_label_weights(label_weights, design)
+    factor = check_label_weights(label_weights, design.shape[1])
     seen = factor > 0
     inner = weighted_transition(design, factor)
     weight = _believed(index, inner, weight, seen) * factor[index]
@@ -453,19 +453,6 @@ def _check_strength(strength, method):
         )
     if method == "variational" and strength == 0:
         raise ValueError("variational needs a prior: strength must be more than 0.")
-
-
-def _check_label_weights(label_weights, design):
-    if label_weights is None:
-        return np.ones(design.shape[1])
-    factor = as_numpy("label_weights", label_weights)
-    if factor.shape != (design.shape[1],):
-        raise ValueError(
-            f"label_weights has shape {factor.shape}; {design.shape[1]} labels need "
-            f"({design.shape[1]},)."
-        )
-    check_entries("label_weights", factor[:, None])
-    return factor
 
 
 def _believed(label_index, design, weight, seen):
