@@ -4,7 +4,7 @@ import sys
 
 import click
 
-OK, USAGE, DATA, IO, INTERRUPTED = 0, 2, 3, 5, 130  # as of the command `looselabels`
+from experiments.ending import run_command
 
 
 @click.group()
@@ -78,31 +78,7 @@ def claims(results):
 
 def entry(arguments=None) -> int:
     """Run the command and return its exit code; what goes wrong is one line on stderr."""
-    from experiments.results import Locked
-
-    try:
-        main(arguments, prog_name="python -m experiments", standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.ClickException as error:
-        return _say(error.format_message(), USAGE)
-    except (KeyboardInterrupt, click.Abort):
-        return _say("Interrupted; finished cells are kept. The same command goes on.", INTERRUPTED)
-    except ImportError as error:  # matplotlib is not there
-        return _say(str(error), USAGE)
-    except Locked as error:
-        return _say(str(error), IO)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _say(f"{where}{error.strerror or error}; finished cells are kept.", IO)
-    except ValueError as error:
-        return _say(" ".join(str(error).split()), DATA)
-    return OK
-
-
-def _say(words, code):
-    click.echo(words, err=True)
-    return code
+    return run_command(main, "python -m experiments", arguments)
 
 
 if __name__ == "__main__":

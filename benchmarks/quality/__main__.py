@@ -7,9 +7,9 @@ import click
 from benchmarks.quality.data import NAMES
 from benchmarks.quality.methods import APART, METHODS, OURS, PEER, named
 from benchmarks.quality.results import RESULTS
-from experiments.results import Locked, locked
+from experiments.ending import run_command
+from experiments.results import locked
 
-OK, USAGE, DATA, IO, INTERRUPTED = 0, 2, 3, 5, 130  # as of the command `looselabels`
 PAGE = Path(__file__).parents[2] / "docs" / "quality.md"
 MARK = "<!-- what follows is what `python -m benchmarks.quality table` prints -->"
 METHOD = click.Choice([OURS, PEER, APART, *METHODS])
@@ -58,27 +58,7 @@ def table(results, write):
 
 def entry(arguments=None) -> int:
     """Run the command and return its exit code; what goes wrong is one line on stderr."""
-    try:
-        main(arguments, prog_name="python -m benchmarks.quality", standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.ClickException as error:
-        error.show()
-        return USAGE
-    except (KeyboardInterrupt, click.Abort):
-        return _say("Interrupted; finished cells are kept. The same command goes on.", INTERRUPTED)
-    except Locked as error:
-        return _say(str(error), IO)
-    except OSError as error:
-        return _say(f"{error.strerror or error}; finished cells are kept.", IO)
-    except ValueError as error:
-        return _say(" ".join(str(error).split()), DATA)
-    return OK
-
-
-def _say(words, code):
-    click.echo(words, err=True)
-    return code
+    return run_command(main, "python -m benchmarks.quality", arguments)
 
 
 if __name__ == "__main__":

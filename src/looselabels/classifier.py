@@ -264,14 +264,15 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _told_noise(self):
         return 0.0 if isinstance(self.noise, str) else self.noise
 
+    def _prior_is_told(self):
+        return not isinstance(self.class_prior, str | None)
+
     def _rate_is_open(self):
-        return self.negative is not None and (
-            self.class_prior is None or isinstance(self.class_prior, str)
-        )
+        return self.negative is not None and not self._prior_is_told()
 
     def _class_prior(self, design, index, sample_weight):
         """Return the share of each class: as given, or as the label shares imply it."""
-        if self.class_prior is None or isinstance(self.class_prior, str):
+        if not self._prior_is_told():
             shares = np.bincount(index, sample_weight, minlength=len(design.labels))
             return class_proba_from(shares[None, :] / shares.sum(), design)[0]
         return check_class_prior(self._given_prior(design), len(design.classes))
