@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         ("bench_classifier.py", ["out of bag", "3 folds"]),
         ("bench_audit.py", ["cross-prediction", "audit", "report"]),
         ("quality_noise.py", ["wine | forest", "wine | linear", "classes"]),
+        ("quality_transitions.py", ["rows | noise | likelihood | calibrated", "100 | alike 20%"]),
         ("bench_density.py", ["one bandwidth", "200 columns", "13 bandwidths", "KernelDensity"]),
     ],
 )
