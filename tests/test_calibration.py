@@ -32,7 +32,7 @@ def test_labels_of_the_weighted_world_are_the_weighted_labels(class_proba, trans
     direct = class_proba @ transition * WEIGHTS
     direct /= direct.sum(axis=1, keepdims=True)
     assert_allclose(weighted @ weighted_transition(transition, WEIGHTS), direct)
-    assert_allclose(to_real_world(weighted, transition, WEIGHTS), class_proba)
+    assert_allclose(to_real_world(transition, WEIGHTS).apply(weighted), class_proba)
 
 
 @given(class_proba=positive_rows(5, 3), transition=positive_rows(3, 3))
@@ -120,7 +120,7 @@ def test_inference_in_the_weighted_world_finds_the_real_classes(rng):
     g = data.class_proba @ design.proba * weights
     g /= g.sum(axis=1, keepdims=True)
     found = infer(g, weighted_transition(design.proba, weights))
-    back = to_real_world(found.class_proba, design.proba, weights)
+    back = to_real_world(design.proba, weights).apply(found.class_proba)
     assert_allclose(back, data.class_proba, atol=1e-7)
 
 

@@ -7,13 +7,24 @@ from scipy.sparse import csc_matrix, csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.metrics import f1_score
+from sklearn.metrics import f1_score, log_loss
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looselabels import DecoupledClassifier, Transition, infer
 from looselabels.calibration import to_real_world, weighted_transition
 from looselabels.datasets import make_loose_labels
-from looselabels.forest import BalancedForestClassifier, draw_rows, draw_sizes
+from looselabels.forest import (
+    BalancedForestClassifier,
+    ClassForest,
+    draw_rows,
+    draw_sizes,
+    node_values,
+    nodes_above,
+    smallest_good,
+    widen_leaves,
+)
+from looselabels.inference import condition_on_label
 
 
 def expected_failures(_):
@@ -165,7 +176,7 @@ def test_classes_are_found_in_the_world_of_the_trees_and_moved_back():
     forest = BalancedForestClassifier(300, random_state=0).fit(X, y)
     inner = weighted_transition(design, forest.label_weights_)
     found = infer(forest.predict_proba(np.arange(3)[:, None]), inner).class_proba
-    found = to_real_world(found, design, forest.label_weights_)
+    found = to_real_world(design, forest.label_weights_).apply(found)
     assert_allclose(found[:, 0], positive, atol=0.02)
 
 
@@ -191,7 +202,9 @@ def test_the_forest_remembers_rows_and_out_of_bag_it_does_not():
     """Labels without any relation to X: in the bag they are known, out of it they are not."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((400, 5)), rng.integers(0, 2, 400)
-    forest = BalancedForestClassifier(100, oob_score=True, random_state=0).fit(X, y)
+    forest = BalancedForestClassifier(100, min_samples_leaf=1, oob_score=True, random_state=0).fit(
+        X, y
+    )
     assert (forest.predict(X) == y).all()
     assert abs((forest.oob_decision_function_.argmax(axis=1) == y).mean() - 0.5) < 0.1
 
@@ -342,3 +355,162 @@ def test_an_earlier_fit_leaves_no_out_of_bag_rows_behind():
     X, y = load_digits(n_class=3, return_X_y=True)
     forest = BalancedForestClassifier(5, oob_score=True, random_state=0).fit(X, y)
     assert not hasattr(forest.set_params(oob_score=False).fit(X, y), "oob_decision_function_")
+
+
+# -------------------------------------------------------------------------------------- leaves
+
+
+def overlapping(n_rows, seed=0):
+    """Return two classes along a line: p(1 | x) rises from .2 to .8."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n_rows, 1)).astype(np.float32)
+    return X, (rng.random(n_rows) < 0.5 + 0.3 * X[:, 0]).astype(int)
+
+
+def test_a_small_leaf_says_what_the_nearest_node_above_it_says():
+    X, y = overlapping(200)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    nodes, before = tree.tree_, tree.tree_.value.copy()
+    parent = {}
+    for k in range(nodes.node_count):
+        for child in (nodes.children_left[k], nodes.children_right[k]):
+            parent[child] = k
+    widen_leaves(tree, 10)
+    for leaf in np.unique(tree.apply(X)):
+        above = leaf
+        while nodes.n_node_samples[above] < 10:
+            above = parent[above]
+        assert_array_equal(nodes.value[leaf], before[above])
+    assert_array_equal(tree.predict_proba(X), node_values(tree)[tree.apply(X)])
+
+
+def test_leaves_of_one_row_stay_and_no_leaf_is_wider_than_the_tree():
+    X, y = overlapping(50)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    assert_array_equal(nodes_above(tree, 1), np.arange(tree.tree_.node_count))
+    assert_array_equal(nodes_above(tree, 51), 0)
+
+
+def test_leaves_are_wide_where_classes_overlap_and_narrow_where_they_are_apart():
+    X, y = overlapping(1000)
+    assert BalancedForestClassifier(50, random_state=0).fit(X, y).min_samples_leaf_ >= 10
+    X, y = load_digits(return_X_y=True)
+    assert BalancedForestClassifier(50, random_state=0).fit(X, y).min_samples_leaf_ == 1
+
+
+def test_wrong_labels_alone_do_not_widen_the_leaves_of_classes_that_are_apart(seed):
+    """A power alone would take leaves of 10: the mean of many labels says how many are wrong."""
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    labels = np.where(rng.random(len(y)) < 0.2, rng.integers(10, size=len(y)), y)
+    forest = BalancedForestClassifier(50, random_state=0).fit(X[:500], labels[:500])
+    assert forest.min_samples_leaf_ <= 3
+
+
+def test_the_chosen_leaf_predicts_better_than_the_narrowest():
+    X, y = overlapping(1000)
+    X_test, y_test = overlapping(2000, seed=1)
+    losses = {
+        size: log_loss(
+            y_test,
+            BalancedForestClassifier(50, min_samples_leaf=size, random_state=0)
+            .fit(X, y)
+            .predict_proba(X_test),
+        )
+        for size in ("auto", 1)
+    }
+    assert losses["auto"] < losses[1] - 0.05
+
+
+def test_of_equal_losses_the_smallest_leaf_is_taken():
+    rng = np.random.default_rng(0)
+    same = rng.random(100)
+    noisy = same + rng.normal(0, 0.1, 100)
+    noisy += 0.005 - np.mean(noisy - same)  # worse by half a standard error
+    assert smallest_good(np.stack([noisy, same, same]), np.ones(100)) == 0
+    assert smallest_good(np.stack([same + 0.1, same, same]), np.ones(100)) == 1
+
+
+# ------------------------------------------------------------------------------------- classes
+
+
+def learn(X, class_proba, label_index, **settings):
+    def losses(proba, rows, weight):
+        return -np.log(np.maximum(proba[np.arange(len(rows)), label_index[rows]], 1e-6))
+
+    n_labels = label_index.max() + 1
+    return ClassForest(random_state=0, **settings).fit(
+        X, class_proba, label_index, n_labels, losses
+    )
+
+
+def test_trees_of_known_classes_are_those_of_a_classification_forest(monkeypatch):
+    """The squared error of rows that are 0 but for a 1 is the Gini impurity."""
+    monkeypatch.setattr("looselabels.forest.LEAF_SIZES", (1,))
+    X, y = load_digits(return_X_y=True)
+    strata, counts = strata_by_name(y), np.bincount(y)
+    forest = learn(X.astype(np.float32), np.eye(10)[y], y, n_estimators=5)
+    for tree in forest.estimators_:
+        rows, times = draw_rows(strata, counts, tree.random_state)
+        own = DecisionTreeClassifier(max_features="sqrt", random_state=tree.random_state)
+        own.fit(X[rows], y[rows], sample_weight=times)
+        assert_allclose(tree.predict(X), own.predict_proba(X))
+
+
+def test_a_row_that_is_shared_counts_for_both_classes():
+    X = np.zeros((40, 1), dtype=np.float32)
+    shared = np.tile([0.7, 0.3], (40, 1))
+    forest = learn(X, shared, np.zeros(40, dtype=int), n_estimators=3)
+    assert_allclose(forest.predict(X[:2]), [[0.7, 0.3]] * 2)
+    seen = ~np.isnan(forest.oob_proba_[:, 0])
+    assert seen.sum() > 20
+    assert_allclose(forest.oob_proba_[seen], [[0.7, 0.3]] * seen.sum())
+
+
+def test_classes_of_unknown_rows_are_learned_out_of_bag():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((400, 5)).astype(np.float32), rng.integers(0, 2, 400)
+    forest = learn(X, np.eye(2)[y], y, n_estimators=50)
+    right = forest.oob_proba_.argmax(axis=1) == y
+    assert 0.4 < right.mean() < 0.6
+
+
+def test_rows_without_weight_are_not_learned_from():
+    X, y = overlapping(300)
+    weight = np.where(y == 0, 0.0, 1.0)
+    forest = ClassForest(5, random_state=0).fit(
+        X, np.eye(2)[y], y, 2, lambda proba, rows, weight: np.zeros(len(rows)), weight
+    )
+    assert_array_equal(forest.predict(X), [[0.0, 1.0]] * 300)
+
+
+def test_a_tree_of_many_rows_draws_some_of_them(monkeypatch):
+    monkeypatch.setattr("looselabels.forest.MOST_DRAWN", 50)
+    X, y = overlapping(300)
+    forest = learn(X, np.eye(2)[y], y, n_estimators=5)
+    assert all(50 <= tree.tree_.weighted_n_node_samples[0] <= 52 for tree in forest.estimators_)
+    assert not np.isnan(forest.oob_proba_).any()
+
+
+def test_a_tree_of_classes_draws_ten_rows_without_a_label_for_each_with_one():
+    X, y = rare(n_rare=2, n_other=4000)
+    index = np.searchsorted(["a", "b", "u"], y)
+    forest = learn(X, np.eye(3)[index], index, n_estimators=5)
+    assert all(tree.tree_.weighted_n_node_samples[0] == 44 for tree in forest.estimators_)
+    share = np.array([2, 2, 4000]) / 4004
+    assert_allclose(forest.label_weights_, np.array([2, 2, 40]) / 44 / share)
+
+
+def test_probabilities_of_the_world_of_the_draws_are_brought_back_exactly():
+    """Two places, where 40 and 10 % are positive; a tenth of the positive rows is labeled."""
+    X = np.repeat([[0.0], [1.0]], 20_000, axis=0).astype(np.float32)
+    place = X[:, 0].astype(int)
+    positive = np.arange(40_000) % 20_000 < np.array([8000, 2000])[place]
+    index = np.where(positive & (np.arange(40_000) % 10 == 0), 0, 1)
+    design = np.array([[0.1, 0.9], [0.0, 1.0]])
+    real = np.array([[0.4, 0.6], [0.1, 0.9]])
+    given_label = condition_on_label(real[place], design, index)
+    forest = learn(X, given_label, index, n_estimators=20)
+    found = to_real_world(design, forest.label_weights_).apply(forest.predict([[0.0], [1.0]]))
+    assert_allclose(found, real, atol=0.01)
+    assert abs(forest.predict([[0.0]])[0, 0] - 0.4) > 0.05

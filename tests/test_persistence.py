@@ -11,6 +11,7 @@ import zipfile
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from shutil import copy
 
 import numpy as np
 import pytest
@@ -27,9 +28,16 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from looselabels import DecoupledClassifier, Transition, load, persistence, save
+from looselabels import (
+    BalancedForestClassifier,
+    DecoupledClassifier,
+    Transition,
+    load,
+    persistence,
+    save,
+)
 from looselabels.density import KernelDensityClassifier
-from looselabels.persistence import ARRAYS, DECOUPLING, ESTIMATOR
+from looselabels.persistence import ARRAYS, CLASS_ESTIMATOR, DECOUPLING, ESTIMATOR
 
 pytest.importorskip("skops")
 # A forest of five trees is surer than it should be; what it says is not the subject here.
@@ -366,8 +374,8 @@ def refused(model, file, message):
     ("change", "message"),
     [
         (
-            lambda c: c.update(schema=3),
-            "schema 3; looselabels .* reads schema 2. A newer looselabels",
+            lambda c: c.update(schema=4),
+            "schema 4; looselabels .* reads schema 3. A newer looselabels",
         ),
         (lambda c: c.update(schema=1), "schema 1; .* Fit and save the model again"),
         (lambda c: c.update(schema=None), "it has schema None"),
@@ -523,3 +531,24 @@ def test_a_class_prior_without_the_negative_class_survives(tmp_path):
     again = load(tmp_path / "model")
     assert again.class_prior == pytest.approx({"cat": 0.4, "dog": 0.4, "other": 0.2})
     assert (again.fit(X, labels).class_proba_ == clf.class_proba_).all()
+
+
+def test_the_forest_of_classes_is_saved_beside_that_of_labels(tmp_path):
+    clf = DecoupledClassifier(BalancedForestClassifier(5, random_state=0), random_state=0)
+    save(clf.fit(X, Y), tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+    assert (tmp_path / "model" / CLASS_ESTIMATOR).exists()
+    (tmp_path / "model" / CLASS_ESTIMATOR).unlink()
+    refused(tmp_path / "model", CLASS_ESTIMATOR, "is missing: the model is not complete")
+
+
+def test_a_forest_of_other_classes_is_refused(tmp_path):
+    forest = BalancedForestClassifier(5, random_state=0)
+    three = np.where(np.arange(60) % 3 == 0, "fish", Y)
+    for name, labels in (("two", Y), ("three", three)):
+        save(DecoupledClassifier(forest, random_state=0).fit(X, labels), tmp_path / name)
+    copy(tmp_path / "three" / CLASS_ESTIMATOR, tmp_path / "two" / CLASS_ESTIMATOR)
+    refused(tmp_path / "two", CLASS_ESTIMATOR, "no forest of the classes")
+    copy(tmp_path / "two" / ESTIMATOR, tmp_path / "two" / CLASS_ESTIMATOR)
+    refused(tmp_path / "two", CLASS_ESTIMATOR, "no forest of the classes")

@@ -23,8 +23,9 @@ from looselabels._rows import on_simplex
 
 FLOOR = 1e-12  # an estimated probability below this says "never seen", not "impossible"
 SURE = 1e-6  # no class is ruled out more firmly than this when class_proba is calibrated
-SPREAD = 2.0  # expected of the log power, and of the log factor of a class that no label names:
-NAMED_SPREAD = 0.25  # nothing but the rest of the rows tells of its share; of other classes this
+POWER_SPREAD = 0.4  # expected of the log power,
+SPREAD = 2.0  # of the log factor of a class that no label names: nothing but the rest of the rows
+NAMED_SPREAD = 0.25  # tells of its share; and of other classes
 
 
 def weighted_transition(transition, label_weights) -> np.ndarray:
@@ -55,16 +56,21 @@ def unweighted_transition(fitted, design, label_weights) -> np.ndarray:
     return np.where(known, mass * (room / mass.sum(axis=1, keepdims=True)), design)
 
 
-def to_real_world(class_proba, transition, label_weights) -> np.ndarray:
-    """Return p(class | x) from that of the world where label s is w_s times as frequent.
+def to_real_world(transition, label_weights) -> "Calibration":
+    """Return what brings class_proba from the world where label s is w_s times as frequent.
 
     `transition` is the real one.
 
     >>> t, w = np.array([[0.1, 0.9], [0.0, 1.0]]), np.array([9.0, 1.0])
-    >>> to_real_world(np.array([[0.5, 0.5]]), t, w).round(3)
+    >>> to_real_world(t, w).apply(np.array([[0.5, 0.5]])).round(3)
     array([[0.357, 0.643]])
     """
-    return on_simplex(class_proba / (transition @ label_weights).astype(class_proba.dtype))
+    return Calibration(factor=1 / (transition @ label_weights))
+
+
+def from_real_world(transition, label_weights) -> "Calibration":
+    """Return what brings class_proba to that world; see `to_real_world`."""
+    return Calibration(factor=transition @ label_weights)
 
 
 def fit_temperature(label_proba, label_index, sample_weight=None) -> float:
@@ -92,7 +98,49 @@ def fit_temperature(label_proba, label_index, sample_weight=None) -> float:
     return float(np.exp(found.x))
 
 
-def fit_marginals(label_proba, label_index, sample_weight=None, n_steps=50) -> np.ndarray:
+def label_losses(label_proba, label_index, sample_weight) -> np.ndarray:
+    """Return −log p of the given labels, after the best correction that knows no classes.
+
+        p(s|x) = (1 − ε) P_s^β / Σ_t P_t^β + ε q_s
+
+    with a power β, and a share ε of labels that x says nothing of, which come as often as label s
+    does in all, q_s. It tells which of several P a correction through the transition can make most
+    of: without ε the smoothest one would win wherever labels are wrong.
+
+    >>> sure = np.array([[0.9, 0.1]] * 4 + [[0.1, 0.9]] * 4)
+    >>> label_losses(sure, np.array([0, 0, 0, 1, 1, 1, 1, 0]), np.ones(8)).round(2)
+    array([0.29, 0.29, 0.29, 1.39, 0.29, 0.29, 0.29, 1.39])
+    """
+    from scipy.optimize import minimize
+
+    logs = np.log(np.maximum(label_proba, SURE), dtype=np.float64)
+    given = logs[np.arange(len(logs)), label_index]
+    weight = sample_weight / np.sum(sample_weight)
+    share = np.bincount(label_index, weight, logs.shape[1])[label_index]
+
+    def losses_and_gradient(theta):
+        power, blind = np.exp(theta[0]), 1 / (1 + np.exp(-theta[1]))
+        scaled = np.exp(power * (logs - logs.max(axis=1, keepdims=True)))
+        scaled /= scaled.sum(axis=1, keepdims=True)
+        own = scaled[np.arange(len(scaled)), label_index]
+        mixed = (1 - blind) * own + blind * share
+        by_power = (1 - blind) * own * (given - np.sum(scaled * logs, axis=1)) * power
+        by_blind = (share - own) * blind * (1 - blind)
+        return -np.log(mixed), -np.array([weight @ (by_power / mixed), weight @ (by_blind / mixed)])
+
+    def loss(theta):
+        losses, gradient = losses_and_gradient(theta)
+        return weight @ losses, gradient
+
+    starts = ((0.0, -3.0), (1.0, 0.0))  # hardly any blind labels, or many: it is not convex
+    found = [
+        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(-3, 3), (-9, 3)])
+        for start in starts
+    ]
+    return losses_and_gradient(min(found, key=lambda one: one.fun).x)[0]
+
+
+def fit_marginals(label_proba, label_index, sample_weight=None) -> np.ndarray:
     """Return a factor a label with which the mean of label_proba equals the labels' frequencies.
 
     >>> label_proba = np.array([[0.5, 0.5], [0.1, 0.9]])
@@ -100,12 +148,20 @@ def fit_marginals(label_proba, label_index, sample_weight=None, n_steps=50) -> n
     >>> on_simplex(label_proba * factor).mean(axis=0).round(3)
     array([0.5, 0.5])
     """
-    n_labels = label_proba.shape[1]
-    shares = np.bincount(label_index, sample_weight, n_labels)
-    shares = shares / shares.sum()
-    factor = np.ones(n_labels)
+    shares = np.bincount(label_index, sample_weight, label_proba.shape[1])
+    return fit_shares(label_proba, shares / shares.sum(), sample_weight)
+
+
+def fit_shares(proba, shares, sample_weight=None, n_steps=50) -> np.ndarray:
+    """Return a factor a column with which the mean of `proba` equals `shares`.
+
+    >>> proba = np.array([[0.5, 0.5], [0.1, 0.9]])
+    >>> on_simplex(proba * fit_shares(proba, np.array([0.4, 0.6]))).mean(axis=0).round(3)
+    array([0.4, 0.6])
+    """
+    factor = np.ones(proba.shape[1])
     for _ in range(n_steps):
-        mean = np.average(on_simplex(label_proba * factor), axis=0, weights=sample_weight)
+        mean = np.average(on_simplex(proba * factor), axis=0, weights=sample_weight)
         factor = np.where(mean > 0, factor * shares / np.where(mean > 0, mean, 1.0), factor)
         factor /= factor.max()
     return factor
@@ -116,16 +172,18 @@ def fit_class_calibration(
 ):
     """Return the power and the factors of class_proba under which the given labels are most likely.
 
-        maximize Σ_i log (Z_i T)[s_i],    Z_iy ∝ f_y Y_iy^β / Σ_s T_ys w_s,
+        maximize Σ_i log (Z_i T)[s_i],    Z_iy ∝ f_y m_y (Y_iy / m_y)^β / Σ_s T_ys w_s,
 
     with a prior that keeps log β and log f near 0 where the labels do not say. Y is class_proba of
-    the world of `label_weights` w, Z of the real one. But for the prior, Z and
-    p(class | x, label) agree on how many rows each class has.
+    the world of `label_weights` w, Z of the real one; m is the mean of Y: a power of Y / m leaves
+    the shares of classes about as they are, where one of Y would favor the frequent ones. But for
+    the prior, Z and p(class | x, label) agree on how many rows each class has.
 
     Returns
     -------
     calibration : Calibration
-        Its factors are f_y / Σ_s T_ys w_s: what it is applied to comes out in the real world.
+        What it is applied to comes out in the real world: its factors are all that is beside
+        Y^β.
     log_likelihood : float
         Of the labels, and the prior: what two transitions can be compared by.
 
@@ -133,21 +191,23 @@ def fit_class_calibration(
     --------
     One label in four is wrong; class_proba is right but far too unsure.
 
-    >>> unsure = np.repeat([[0.6, 0.4], [0.4, 0.6]], 40, axis=0)
+    >>> unsure = np.repeat([[0.6, 0.4], [0.4, 0.6]], 400, axis=0)
     >>> transition = np.array([[0.75, 0.25], [0.25, 0.75]])
-    >>> labels = np.repeat([0, 1], 40) ^ (np.arange(80) % 4 == 0)
+    >>> labels = np.repeat([0, 1], 400) ^ (np.arange(800) % 4 == 0)
     >>> found, _ = fit_class_calibration(unsure, transition, labels)
     >>> found.apply(unsure)[0].round(1)
-    array([1., 0.])
+    array([0.9, 0.1])
     """
     from scipy.optimize import minimize
 
-    logs = np.log(np.maximum(class_proba, SURE), dtype=np.float64)
+    class_proba = np.maximum(class_proba, SURE)
+    log_share = np.log(np.average(class_proba, axis=0, weights=sample_weight))
+    logs = np.log(class_proba, dtype=np.float64) - log_share
     logs -= logs.mean(axis=1, keepdims=True)
     transition = np.asarray(transition)
     likelihood = transition.T[label_index]
-    back = 0.0 if label_weights is None else -np.log(transition @ label_weights)
-    spread = np.append(SPREAD, np.where(is_named(transition), NAMED_SPREAD, SPREAD))
+    back = log_share - (0.0 if label_weights is None else np.log(transition @ label_weights))
+    spread = np.append(POWER_SPREAD, np.where(is_named(transition), NAMED_SPREAD, SPREAD))
     weight = np.ones(len(logs)) if sample_weight is None else np.asarray(sample_weight, float)
 
     def minus_log_posterior(theta):
@@ -168,10 +228,21 @@ def fit_class_calibration(
     found = minimize(
         minus_log_posterior, np.zeros(1 + logs.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds
     )
-    log_factor = found.x[1:] + back
+    log_factor = found.x[1:] + back - np.exp(found.x[0]) * log_share
     factor = np.exp(log_factor - log_factor.max())
     calibration = Calibration(float(np.exp(found.x[0])), factor, SURE)
     return calibration, -found.fun * weight.sum()
+
+
+def class_losses(
+    class_proba, transition, label_index, sample_weight=None, label_weights=None
+) -> np.ndarray:
+    """Return −log p of the given labels by class_proba, calibrated through the transition."""
+    calibration, _ = fit_class_calibration(
+        class_proba, transition, label_index, sample_weight, label_weights
+    )
+    given = np.asarray(transition).T[label_index]
+    return -np.log(np.maximum(np.sum(calibration.apply(class_proba) * given, axis=1), FLOOR))
 
 
 def is_named(transition) -> np.ndarray:
@@ -233,6 +304,11 @@ class Calibration(NamedTuple):
         if kind == "marginals":
             return cls(factor=fit_marginals(label_proba, label_index, sample_weight))
         return cls()
+
+    def matched(self, proba, shares, sample_weight=None) -> "Calibration":
+        """Return the correction after which the mean of `proba`, corrected, equals `shares`."""
+        factor = fit_shares(self.apply(proba), shares, sample_weight)
+        return self._replace(factor=factor if self.factor is None else self.factor * factor)
 
     def apply(self, proba):
         """Return `proba` corrected, with rows that sum to 1; without a floor zeros stay zero."""

@@ -30,7 +30,9 @@ from looselabels._validation import (
 )
 from looselabels.calibration import (
     Calibration,
+    class_losses,
     fit_class_calibration,
+    from_real_world,
     to_real_world,
     unweighted_transition,
     weighted_transition,
@@ -40,13 +42,14 @@ from looselabels.class_prior import estimate_class_prior
 from looselabels.density import KernelDensityClassifier
 from looselabels.estimate import METHODS as TRANSITION_METHODS
 from looselabels.estimate import estimate_transition
-from looselabels.forest import BalancedForestClassifier
+from looselabels.forest import BalancedForestClassifier, ClassForest
 from looselabels.inference import class_proba_from, condition_on_label, infer
 from looselabels.likelihood import labeled_share, noise_matrix
 from looselabels.out_of_sample import LabelStratifiedKFold, align, fit_and_predict
 from looselabels.transition import Transition
 
 SOME_NOISE = 0.1  # what a method of estimate_transition starts from
+ONE_POSITIVE = "density-ratio"  # how its share is estimated: nothing beside it tells of the rate
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -88,9 +91,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     class_prior : mapping, sequence or str, default=None
         The share of each class; with `negative` also a method of `estimate_class_prior`, such as
         "density-ratio", which estimates one for each of them. Sets the label rates where
-        `transition` is None, and the costs of `label_weights`. None: what the label shares imply.
-        It never enters the inference itself. `negative` is left out of a sequence, and may be left
-        out of a mapping: it has the rest.
+        `transition` is None, and the costs of `label_weights`; and where "classes" are calibrated,
+        the mean of p(class | x) agrees with shares that were given. None: what the label shares
+        imply; with one class besides `negative` its share is estimated by "density-ratio".
+        `negative` is left out of a sequence, and may be left out of a mapping: it has the rest.
     label_weights : None, "costs", mapping or sequence, default=None
         How much a sample of each label counts in training: alike, by the paper's costs, as given.
         The inference follows the weights; probabilities are those of the real world.
@@ -103,6 +107,15 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         class under which the labels are most likely through the transition. "temperature":
         label_proba, by one power. "marginals": label_proba, by a factor a label that makes its mean
         equal the labels' frequencies.
+    refit : bool, default=True
+        Whether in the end a forest learns p(class | x, label) of all rows and predicts the classes,
+        where `estimator` is a `BalancedForestClassifier` whose rows are predicted out of bag. It
+        learns from unlabeled rows, and from labels that were put right. Others do not refit. A
+        row's own label then reaches its class_proba_ a little, by way of rows beside it.
+    decide : "probable" or "balanced", default="probable"
+        Which class `predict` takes: the most probable one, which is right most often; or the one
+        whose probability is highest beside its share, p(class | x) / p(class), which is right most
+        often in the mean over classes, and finds more rows of rare ones.
     n_jobs : int, default=None
         Folds that are fitted at once; trees of the default forest.
     random_state : int, RandomState or None, default=None
@@ -117,9 +130,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     transition_ : Transition
         As assumed, or as inferred.
     estimator_ : classifier
-        Fitted to all rows.
+        Of p(label | x), fitted to all rows.
+    class_estimator_ : forest or None
+        Of p(class | x), where there was a `refit`; it is what `predict_proba` asks.
     class_prior_ : array
-        The share of each class, given, estimated or implied by the label shares.
+        The share of each class: as given, as estimated, or the mean of `class_proba_`.
     class_prior_interval_ : tuple of arrays or None
         The ends of a 90 % interval of `class_prior_`, where it was estimated by a method.
     label_weights_ : array or None
@@ -160,6 +175,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         label_weights=None,
         cv=None,
         calibrate="classes",
+        refit=True,
+        decide="probable",
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -173,6 +190,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.label_weights = label_weights
         self.cv = cv
         self.calibrate = calibrate
+        self.refit = refit
+        self.decide = decide
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -203,6 +222,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         fit_params, split_params = self._route(
             estimator, sample_weight, None if weights is None else weights[index], fit_params
         )
+        learn_from = None
         if isinstance(estimator, FrozenEstimator):
             check_is_fitted(estimator)
             label_proba = _label_proba(estimator, X, design)
@@ -212,8 +232,12 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 estimator, X, index, len(design.labels), folds, fit_params, self.n_jobs,
                 self._progress(1 if isinstance(folds, str) else 1 + len(folds)),
             )  # fmt: skip
+            if self.refit and folds == "oob" and isinstance(estimator, BalancedForestClassifier):
+                learn_from = X
         weights = _times(weights, _weights_of_draws(estimator, design))
-        return self._decouple(estimator, design, label_proba, index, sample_weight, weights)
+        return self._decouple(
+            estimator, design, label_proba, index, sample_weight, weights, learn_from
+        )
 
     def fit_from_proba(self, label_proba, y, sample_weight=None):
         """Fit to out-of-sample p(label | x) of a model that lives elsewhere, and the labels `y`.
@@ -300,17 +324,20 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def _label_rates(self, design, label_proba, index, sample_weight, weights):
         """Return the share that is labeled of each class, or one for all; interval of the prior."""
-        if self.class_prior is None:
+        if self.class_prior is None and (len(design.classes) > 2 or self.noise != 0):
             return labeled_share(label_proba, index, weights, sample_weight), None
         found = estimate_class_prior(
-            label_proba, index, method=self.class_prior, label_weights=weights,
+            label_proba, index, method=self.class_prior or ONE_POSITIVE, label_weights=weights,
             sample_weight=sample_weight,
         )  # fmt: skip
         rates = dict(zip(design.classes[:-1], found.labeled.tolist(), strict=True))
         return rates, (found.low, found.high)
 
-    def _decouple(self, estimator, design, label_proba, index, sample_weight, weights):
-        """Go down the line (calibrate, infer, condition on the label) and keep what was found."""
+    def _decouple(self, estimator, design, label_proba, index, sample_weight, weights, X=None):
+        """Go down the line (calibrate, infer, condition on the label) and keep what was found.
+
+        Where there is X, a forest learns the classes from what was found.
+        """
         counts = None if sample_weight is None else as_counts(sample_weight)
         design, interval = self._complete(design, label_proba, index, counts, weights)
         frequency = _times(sample_weight, None if weights is None else weights[index])
@@ -322,27 +349,43 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             sample_weight=sample_weight,
             pseudocounts=None if np.isinf(self.strength) else self.strength * inner,
         )
-        # Nothing is set before the inference is done: what fails in it leaves the last fit whole.
-        self.estimator_, self.calibration_, self.label_weights_ = estimator, calibration, weights
-        self.transition_ = design
         if np.isfinite(self.strength):
-            self.transition_ = self._learned(found.transition)
-        self.classes_, self.labels_ = _as_array(design.classes), _as_array(design.labels)
-        self.class_prior_ = self._class_prior(self.transition_, index, sample_weight)
-        self.class_prior_interval_ = interval
-        self.label_proba_, self.sample_weight_ = label_proba, sample_weight
-        self.class_calibration_ = Calibration()
-        if self.calibrate == "classes":
-            self.class_calibration_, _ = fit_class_calibration(
-                found.class_proba, self.transition_.proba, index, counts, weights
+            design = _learned(found.transition, design, weights)
+        forest, class_proba = None, found.class_proba
+        of_classes = self._class_calibration(class_proba, design, index, counts, weights)
+        class_proba = of_classes.apply(class_proba)
+        given_label = condition_on_label(class_proba, design.proba, index)
+        if X is not None:
+            forest = _learn_classes(estimator, X, given_label, design, index, counts)
+            class_proba = _out_of_bag(forest, class_proba, design)
+            of_classes = self._class_calibration(
+                class_proba, design, index, counts, forest.label_weights_
             )
-        self.class_proba_ = self._of_real_world(found.class_proba)
-        self.class_proba_given_label_ = condition_on_label(
-            self.class_proba_, self.transition_.proba, index
-        )
+            class_proba = of_classes.apply(class_proba)
+            given_label = condition_on_label(class_proba, design.proba, index)
+        # Nothing is set before all is done: what fails leaves the last fit whole.
+        self.estimator_, self.class_estimator_ = estimator, forest
+        self.transition_, self.label_weights_ = design, weights
+        self.classes_, self.labels_ = _as_array(design.classes), _as_array(design.labels)
+        self.class_prior_ = np.average(class_proba, axis=0, weights=sample_weight)
+        if interval is not None or self._prior_is_told():
+            self.class_prior_ = self._class_prior(design, index, sample_weight)
+        self.class_prior_interval_ = interval
+        self.calibration_, self.class_calibration_ = calibration, of_classes
+        self.label_proba_, self.sample_weight_ = label_proba, sample_weight
+        self.class_proba_, self.class_proba_given_label_ = class_proba, given_label
         self.objective_, self.gap_ = found.objective, found.gap
         self.n_iter_, self.converged_ = found.n_iter, found.converged
         return self
+
+    def _class_calibration(self, class_proba, design, index, counts, weights):
+        """Return what corrects class_proba of the world of `weights`, and moves it to the real."""
+        if self.calibrate != "classes":
+            return Calibration() if weights is None else to_real_world(design.proba, weights)
+        found, _ = fit_class_calibration(class_proba, design.proba, index, counts, weights)
+        if self._prior_is_told():
+            return found.matched(class_proba, self._class_prior(design, index, counts), counts)
+        return found
 
     # --------------------------------------------------------------------------------- predict
 
@@ -358,11 +401,14 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def predict_proba(self, X):
         """Return p(class | x); columns are `classes_`."""
-        label_proba = _label_proba(self._fitted().estimator_, X, self.transition_)
+        if self._fitted().class_estimator_ is not None:
+            return self.class_calibration_.apply(self.class_estimator_.predict(X))
+        label_proba = _label_proba(self.estimator_, X, self.transition_)
         inner = self.transition_.proba
         if self.label_weights_ is not None:
             inner = weighted_transition(inner, self.label_weights_)
-        return self._of_real_world(class_proba_from(self.calibration_.apply(label_proba), inner))
+        class_proba = class_proba_from(self.calibration_.apply(label_proba), inner)
+        return self.class_calibration_.apply(class_proba)
 
     def predict_log_proba(self, X):
         """Return log p(class | x), −inf where a class is ruled out."""
@@ -370,9 +416,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             return np.log(self.predict_proba(X))
 
     def predict(self, X):
-        """Return the most probable class of each row."""
-        best = self._fitted().predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
+        """Return the class of each row, as `decide` says."""
+        class_proba = self._fitted().predict_proba(X)
+        if self.decide == "balanced":
+            class_proba = class_proba / np.where(self.class_prior_ > 0, self.class_prior_, np.inf)
+        return self.classes_[class_proba.argmax(axis=1)]
 
     def predict_proba_given_label(self, X, y):
         """Return p(class | x, label), for rows whose labels `y` are given."""
@@ -390,17 +438,6 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         right = [guess == names[k] for guess, k in zip(predicted, index[rows], strict=True)]
         weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
         return float(np.average(right, weights=weight))
-
-    def _of_real_world(self, class_proba):
-        if self.label_weights_ is None or self.calibrate == "classes":
-            return self.class_calibration_.apply(class_proba)  # which moves it, too
-        return to_real_world(class_proba, self.transition_.proba, self.label_weights_)
-
-    def _learned(self, fitted):
-        design = self.transition_
-        if self.label_weights_ is not None:
-            fitted = unweighted_transition(fitted, design.proba, self.label_weights_)
-        return Transition(fitted, design.classes, design.labels)
 
     def _fitted(self):
         check_is_fitted(self, "converged_")
@@ -439,6 +476,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 "calibrate must be 'classes', 'temperature', 'marginals' or None; it is "
                 f"{short_repr(self.calibrate)}."
             )
+        if self.decide not in ("probable", "balanced"):
+            raise ValueError(
+                f"decide must be 'probable' or 'balanced'; it is {short_repr(self.decide)}."
+            )
         if not isinstance(self.transition, Transition | None):
             raise ValueError(
                 f"transition must be a Transition; it is {short_repr(self.transition)}. "
@@ -453,14 +494,13 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return estimator
 
     def _default_estimator(self):
-        return BalancedForestClassifier(
-            min_samples_leaf=3, n_jobs=self.n_jobs, random_state=self.random_state
-        )
+        return BalancedForestClassifier(n_jobs=self.n_jobs, random_state=self.random_state)
 
     def _weigh_labels(self, estimator, design, index, sample_weight):
         """Return the weight of each label in training, or None for equal ones."""
         if self.label_weights is None:
-            return None
+            forest = isinstance(estimator, BalancedForestClassifier)
+            return _leave_out(design, index) if forest else None
         if _weight_parameter(estimator) is None:
             warnings.warn(
                 f"{type(estimator).__name__} takes no sample_weight: label_weights are left out.",
@@ -636,6 +676,15 @@ def _times(weight, other):
     return weight * other
 
 
+def _leave_out(design, index):
+    """Return weight 0 for labels that all classes have alike: they tell nothing of the class.
+
+    Mostly the missing label, where it is missing at random. In the trees it would be noise.
+    """
+    tells = np.ptp(design.proba, axis=0) > 0
+    return None if tells.all() or not tells[index].any() else tells.astype(float)
+
+
 def _weights_of_draws(estimator, design):
     """Return the label weights of a forest that balances labels by its draws, or None."""
     last = estimator
@@ -685,6 +734,38 @@ def _with_estimated_noise(method, design, label_proba, index, sample_weight, wei
         found = estimate_transition(*given, start, method=method, sample_weight=counts[rows])[0]
     noise[np.ix_(classes, classes)] = found
     return design.with_noise(noise)
+
+
+def _learned(fitted, design, weights):
+    """Return the design with the transition that was fitted in the world of `weights`."""
+    if weights is not None:
+        fitted = unweighted_transition(fitted, design.proba, weights)
+    return Transition(fitted, design.classes, design.labels)
+
+
+def _learn_classes(forest, X, given_label, design, index, sample_weight):
+    """Return a forest like `forest` that has learned p(class | x, label) of all rows."""
+    settings = forest.get_params(deep=False)
+    alike = {name: settings[name] for name in ("n_estimators", "max_features", "n_jobs")}
+
+    learned = ClassForest(**alike, random_state=settings["random_state"])
+
+    def losses(class_proba, rows, weight):
+        given = design.proba, index[rows], weight, learned.label_weights_
+        return class_losses(class_proba, *given)
+
+    return learned.fit(X, given_label, index, len(design.labels), losses, sample_weight)
+
+
+def _out_of_bag(forest, otherwise, design):
+    """Return p(class | x) of the training rows in the world of the forest.
+
+    Of rows that all of its trees drew it is `otherwise`, of the real world.
+    """
+    class_proba = forest.oob_proba_
+    del forest.oob_proba_  # a model does not carry its training rows around
+    otherwise = from_real_world(design.proba, forest.label_weights_).apply(otherwise)
+    return np.where(np.isnan(class_proba), otherwise, class_proba)
 
 
 def _check_no_noise(method, design, classes, named):

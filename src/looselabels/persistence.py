@@ -22,21 +22,27 @@ from looselabels._names import listed, match_names, numbers_by_name
 from looselabels._validation import import_extra, short_repr
 from looselabels.calibration import SURE, Calibration
 from looselabels.classifier import DecoupledClassifier, GivenProba, _as_array
+from looselabels.forest import ClassForest
 from looselabels.transition import Transition, _once, _refuse
 
-SCHEMA = 2
+SCHEMA = 3
 DAY = 24 * 60 * 60  # seconds
 INSTALL = '"looselabels[save]"'
-DECOUPLING, ARRAYS, ESTIMATOR = "decoupling.json", "arrays.npz", "estimator.skops"
+DECOUPLING, ARRAYS = "decoupling.json", "arrays.npz"
+ESTIMATOR, CLASS_ESTIMATOR = "estimator.skops", "class_estimator.skops"
 KEYS = (
-    *("schema", "looselabels", "scikit-learn", "parameters", "transition", "estimator"),
-    *("power", "class_power", "n_iter", "converged", "n_features_in", "feature_names_in"),
+    *("schema", "looselabels", "scikit-learn", "parameters", "transition"),
+    *("estimator", "has_class_estimator", "power", "class_power", "n_iter", "converged"),
+    *("n_features_in", "feature_names_in"),
 )
 ARRAY_NAMES = (
     "class_prior", "class_prior_interval", "label_weights", "factor", "class_factor", "objective",
 )  # fmt: skip
 ESTIMATORS = ("default", "given", "elsewhere")  # by the user, or its p(label | x) alone
-PLAIN_PARAMETERS = ("negative", "noise", "cv", "calibrate", "n_jobs", "random_state", "verbose")
+PLAIN_PARAMETERS = (
+    *("negative", "noise", "cv", "calibrate", "refit", "decide"),
+    *("n_jobs", "random_state", "verbose"),
+)
 
 # What skops asks about (its oldest and newest versions) and common classifiers are made of. None of
 # it runs code of the file; functions, partials and user-defined metrics could, and are left out.
@@ -47,6 +53,7 @@ TRUSTED = (
     "_loss.CyHalfMultinomialLoss",
     "looselabels.density.KernelDensityClassifier",
     "looselabels.forest.BalancedForestClassifier",
+    "looselabels.forest.ClassForest",
     "numpy.dtype",
     "sklearn._loss._loss.CyHalfBinomialLoss",
     "sklearn._loss._loss.CyHalfMultinomialLoss",
@@ -77,7 +84,8 @@ def save(clf, path, *, overwrite=False) -> None:
     """Save a fitted `DecoupledClassifier` to the folder `path`.
 
     The folder holds ``decoupling.json``, ``arrays.npz`` and, unless the classifier was fitted by
-    `fit_from_proba`, ``estimator.skops`` (needs skops). It appears whole or not at all, and is
+    `fit_from_proba`, ``estimator.skops`` (needs skops); with a `refit` ``class_estimator.skops``
+    as well. It appears whole or not at all, and is
     loaded once before it does: what could not be read back is not saved. A save that is killed in
     the instant of replacing leaves both models beside `path`, in folders ``.<name>.saving-…``.
 
@@ -160,6 +168,7 @@ def load(path, *, trusted=()) -> DecoupledClassifier:
         clf = _read_decoupling(content)
     with _reading(path / ARRAYS) as handle:
         _read_arrays(handle, clf)
+    clf.class_estimator_ = None
     if content["estimator"] == "elsewhere":
         clf.estimator_ = GivenProba(len(clf.labels_))
         return clf
@@ -172,8 +181,13 @@ def load(path, *, trusted=()) -> DecoupledClassifier:
         warnings.warn(InconsistentVersionWarning(estimator_name=name, **versions), stacklevel=2)
     skops = import_extra("skops.io", INSTALL)
     with _reading(path / ESTIMATOR) as handle:
-        clf.estimator_ = _read_estimator(skops, handle, clf, [*TRUSTED, *trusted])
+        clf.estimator_ = _read_estimator(skops, handle, [*TRUSTED, *trusted])
+        _check_labels(clf)
         clf.estimator = clone(clf.estimator_) if content["estimator"] == "given" else None
+    if content["has_class_estimator"]:
+        with _reading(path / CLASS_ESTIMATOR) as handle:
+            clf.class_estimator_ = _read_estimator(skops, handle, TRUSTED)
+            _check_classes(clf)
     return clf
 
 
@@ -189,7 +203,7 @@ def _check_place(path, overwrite):
     if not overwrite:
         raise FileExistsError(f"{path} exists; save(…, overwrite=True) replaces a model.")
     names = {file.name for file in path.iterdir()} if path.is_dir() else set()
-    others = sorted(names - {DECOUPLING, ARRAYS, ESTIMATOR})
+    others = sorted(names - {DECOUPLING, ARRAYS, ESTIMATOR, CLASS_ESTIMATOR})
     if others or DECOUPLING not in names:
         reason = f"it holds {listed(others)}" if others else f"it has no {DECOUPLING}"
         raise FileExistsError(f"{path} is not a model alone, {reason}: it is not overwritten.")
@@ -213,6 +227,9 @@ def _write(clf, folder):
         skops = import_extra("skops.io", INSTALL)
         with _writing(folder / ESTIMATOR) as handle:
             skops.dump(clf.estimator_, handle)
+        if clf.class_estimator_ is not None:
+            with _writing(folder / CLASS_ESTIMATOR) as handle:
+                skops.dump(clf.class_estimator_, handle)
         types = skops.get_untrusted_types(file=folder / ESTIMATOR)
     try:
         load(folder, trusted=types)
@@ -246,6 +263,7 @@ def _describe(clf):
         "scikit-learn": sklearn.__version__,
         "parameters": _parameters(clf),
         "estimator": "elsewhere" if isinstance(clf.estimator_, GivenProba) else kind,
+        "has_class_estimator": clf.class_estimator_ is not None,
         "transition": json.loads(clf.transition_.to_json()),
         "power": clf.calibration_.power,
         "class_power": clf.class_calibration_.power,
@@ -367,29 +385,38 @@ def _read_arrays(handle, clf):
     clf.calibration_ = clf.calibration_._replace(factor=factor)
     if class_factor.size:
         factor = numbers_by_name("class_factor", class_factor, classes)
-        clf.class_calibration_ = clf.class_calibration_._replace(factor=factor, floor=SURE)
+        floor = SURE if clf.calibrate == "classes" else 0.0
+        clf.class_calibration_ = clf.class_calibration_._replace(factor=factor, floor=floor)
     clf.objective_ = objective.tolist()
 
 
-def _read_estimator(skops, handle, clf, trusted):
-    """Return the estimator, if it holds trusted types only and its labels are the classifier's."""
+def _read_estimator(skops, handle, trusted):
+    """Return the estimator, if it holds trusted types only."""
     _check_archive(handle)
     try:
         with warnings.catch_warnings():  # said once, not again for each tree
             warnings.simplefilter("ignore", InconsistentVersionWarning)
-            estimator = skops.load(handle, trusted=trusted)
+            return skops.load(handle, trusted=list(trusted))
     except skops.exceptions.UntrustedTypesFoundException:
         unknown = sorted(set(skops.get_untrusted_types(file=handle)) - set(trusted))
         raise ValueError(
             f"it holds types that are not known to be data, {', '.join(unknown)}. If you know "
             f"them, and who made the file: load(path, trusted={unknown})."
         ) from None
-    columns = estimator.classes_
-    if isinstance(estimator, FrozenEstimator):
+
+
+def _check_labels(clf):
+    columns = clf.estimator_.classes_
+    if isinstance(clf.estimator_, FrozenEstimator):
         columns = clf.transition_.label_index(columns)
     if not np.isin(columns, np.arange(len(clf.labels_))).all():
         raise ValueError(f"its labels are not those of {DECOUPLING}.")
-    return estimator
+
+
+def _check_classes(clf):
+    forest = clf.class_estimator_
+    if not isinstance(forest, ClassForest) or forest.estimators_[0].n_outputs_ != len(clf.classes_):
+        raise ValueError(f"it is no forest of the classes of {DECOUPLING}.")
 
 
 def _check_archive(handle):

@@ -410,7 +410,8 @@ def _not_written(folder, names, written) -> list[str]:
     """Return the files in a folder that are none that a run writes."""
     strange = [folder / name for name in names if name not in written]
     model = folder / "model" if "model" in written else folder
-    wanted = {"classifier": {"decoupling.json", "arrays.npz", "estimator.skops"}}
+    files = {"decoupling.json", "arrays.npz", "estimator.skops", "class_estimator.skops"}
+    wanted = {"classifier": files}
     wanted |= {"features": {"features.json", "features.npz"}, "model": set(MODEL)}
     for part in (model, model / "classifier", model / "features"):
         if part.is_dir() and part != folder:
