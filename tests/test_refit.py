@@ -94,6 +94,12 @@ def test_nothing_is_refitted_without_rows_out_of_bag(options):
     assert clf.fit(X[TRAIN], partly(0.5)).class_estimator_ is None
 
 
+def test_nothing_is_refitted_where_labels_are_many(monkeypatch):
+    assert fitted(partly(0.5)).class_estimator_ is not None
+    monkeypatch.setattr("looselabels.classifier.MOST_DRAWN", 500)
+    assert fitted(partly(0.5)).class_estimator_ is None
+
+
 def test_the_forest_of_classes_has_the_settings_of_the_forest_of_labels():
     clf = fitted(partly(0.5))
     forest = clf.class_estimator_

@@ -23,9 +23,9 @@ from looselabels._rows import on_simplex
 
 FLOOR = 1e-12  # an estimated probability below this says "never seen", not "impossible"
 SURE = 1e-6  # no class is ruled out more firmly than this when class_proba is calibrated
-POWER_SPREAD = 0.4  # expected of the log power,
-SPREAD = 2.0  # of the log factor of a class that no label names: nothing but the rest of the rows
-NAMED_SPREAD = 0.25  # tells of its share; and of other classes
+SURER = 0.4  # expected of the log power where it makes class_proba surer, which few labels can tell
+SPREAD = 2.0  # where it does not; and of the log factor of a class that no label names: nothing
+NAMED_SPREAD = 0.25  # but the rest of the rows tells of its share; and of the other classes
 
 
 def weighted_transition(transition, label_weights) -> np.ndarray:
@@ -207,11 +207,11 @@ def fit_class_calibration(
     transition = np.asarray(transition)
     likelihood = transition.T[label_index]
     back = log_share - (0.0 if label_weights is None else np.log(transition @ label_weights))
-    spread = np.append(POWER_SPREAD, np.where(is_named(transition), NAMED_SPREAD, SPREAD))
+    of_factors = np.where(is_named(transition), NAMED_SPREAD, SPREAD)
     weight = np.ones(len(logs)) if sample_weight is None else np.asarray(sample_weight, float)
 
     def minus_log_posterior(theta):
-        power = np.exp(theta[0])
+        power, spread = np.exp(theta[0]), np.append(SURER if theta[0] > 0 else SPREAD, of_factors)
         calibrated = power * logs + theta[1:] + back
         calibrated = np.exp(calibrated - calibrated.max(axis=1, keepdims=True))
         calibrated /= calibrated.sum(axis=1, keepdims=True)

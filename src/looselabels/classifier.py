@@ -42,13 +42,14 @@ from looselabels.class_prior import estimate_class_prior
 from looselabels.density import KernelDensityClassifier
 from looselabels.estimate import METHODS as TRANSITION_METHODS
 from looselabels.estimate import estimate_transition
-from looselabels.forest import BalancedForestClassifier, ClassForest
+from looselabels.forest import BalancedForestClassifier, ClassForest, class_draw_sizes
 from looselabels.inference import class_proba_from, condition_on_label, infer
 from looselabels.likelihood import labeled_share, noise_matrix
 from looselabels.out_of_sample import LabelStratifiedKFold, align, fit_and_predict
 from looselabels.transition import Transition
 
 SOME_NOISE = 0.1  # what a method of estimate_transition starts from
+MOST_DRAWN = 10_000  # rows a tree; with more a refit gains nothing (docs/quality.md)
 ONE_POSITIVE = "density-ratio"  # how its share is estimated: nothing beside it tells of the rate
 
 try:
@@ -110,8 +111,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     refit : bool, default=True
         Whether in the end a forest learns p(class | x, label) of all rows and predicts the classes,
         where `estimator` is a `BalancedForestClassifier` whose rows are predicted out of bag. It
-        learns from unlabeled rows, and from labels that were put right. Others do not refit. A
-        row's own label then reaches its class_proba_ a little, by way of rows beside it.
+        learns from unlabeled rows, and from labels that were put right; with more than about 10,000
+        labels the inference alone is as good, and is left alone. A row's own label then reaches its
+        class_proba_ a little, by way of rows beside it.
     decide : "probable" or "balanced", default="probable"
         Which class `predict` takes: the most probable one, which is right most often; or the one
         whose probability is highest beside its share, p(class | x) / p(class), which is right most
@@ -134,7 +136,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     class_estimator_ : forest or None
         Of p(class | x), where there was a `refit`; it is what `predict_proba` asks.
     class_prior_ : array
-        The share of each class: as given, as estimated, or the mean of `class_proba_`.
+        The share of each class: as given or estimated; as the label shares imply it; where the
+        transition was estimated, the mean of `class_proba_`.
     class_prior_interval_ : tuple of arrays or None
         The ends of a 90 % interval of `class_prior_`, where it was estimated by a method.
     label_weights_ : array or None
@@ -232,7 +235,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 estimator, X, index, len(design.labels), folds, fit_params, self.n_jobs,
                 self._progress(1 if isinstance(folds, str) else 1 + len(folds)),
             )  # fmt: skip
-            if self.refit and folds == "oob" and isinstance(estimator, BalancedForestClassifier):
+            if self.refit and folds == "oob" and _is_worth_a_refit(estimator, index):
                 learn_from = X
         weights = _times(weights, _weights_of_draws(estimator, design))
         return self._decouple(
@@ -367,9 +370,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.estimator_, self.class_estimator_ = estimator, forest
         self.transition_, self.label_weights_ = design, weights
         self.classes_, self.labels_ = _as_array(design.classes), _as_array(design.labels)
-        self.class_prior_ = np.average(class_proba, axis=0, weights=sample_weight)
-        if interval is not None or self._prior_is_told():
-            self.class_prior_ = self._class_prior(design, index, sample_weight)
+        self.class_prior_ = self._class_prior(design, index, sample_weight)
+        if interval is None and (self._rate_is_open() or isinstance(self.noise, str)):
+            # the label shares would imply it by a transition that was estimated itself
+            self.class_prior_ = np.average(class_proba, axis=0, weights=sample_weight)
         self.class_prior_interval_ = interval
         self.calibration_, self.class_calibration_ = calibration, of_classes
         self.label_proba_, self.sample_weight_ = label_proba, sample_weight
@@ -741,6 +745,12 @@ def _learned(fitted, design, weights):
     if weights is not None:
         fitted = unweighted_transition(fitted, design.proba, weights)
     return Transition(fitted, design.classes, design.labels)
+
+
+def _is_worth_a_refit(estimator, index):
+    """Whether it is a forest, and labels are not so many that the inference alone is as good."""
+    drawn = class_draw_sizes(np.bincount(index)).sum()
+    return isinstance(estimator, BalancedForestClassifier) and drawn <= MOST_DRAWN
 
 
 def _learn_classes(forest, X, given_label, design, index, sample_weight):

@@ -139,8 +139,8 @@ def estimate_transition(
     >>> label_index = np.repeat([0, 1, 0, 1], [1800, 200, 600, 1400])
     >>> design = np.array([[0.8, 0.2], [0.2, 0.8]])
     >>> estimate_transition(label_proba, label_index, design).transition.round(2)
-    array([[0.9, 0.1],
-           [0.3, 0.7]])
+    array([[0.92, 0.08],
+           [0.3 , 0.7 ]])
     """
     find = _method(method)
     label_proba, index, design, weight = _checked(label_proba, label_index, design, sample_weight)

@@ -49,8 +49,7 @@ from looselabels.calibration import label_losses
 
 LEAF_SIZES = (1, 3, 10, 30)
 MOST_TRIED = 10_000  # rows that a leaf size is chosen by
-TIMES_OTHERS = 10  # rows of one label that a tree of classes draws, for each row of the others,
-MOST_DRAWN = 20_000  # and rows in all, about
+TIMES_OTHERS = 3  # rows of one label that a tree of classes draws, for each row of the others
 
 
 def draw_sizes(counts, draw) -> np.ndarray:
@@ -65,6 +64,16 @@ def draw_sizes(counts, draw) -> np.ndarray:
     if not len(others):
         return counts
     return np.minimum(counts, np.ceil(draw * np.median(others))).astype(int)
+
+
+def class_draw_sizes(counts) -> np.ndarray:
+    """Return how many rows of each label a tree of classes draws: few labels are not drowned.
+
+    >>> class_draw_sizes(np.array([20, 30, 50, 5000]))
+    array([ 20,  30,  50, 300])
+    """
+    others = counts.sum() - counts
+    return np.where(others > 0, np.minimum(counts, TIMES_OTHERS * others), counts)
 
 
 def strata_of(label_index, n_labels, sample_weight):
@@ -425,10 +434,7 @@ class ClassForest(_Forest):
         labels = np.flatnonzero(shares)
         strata = strata_of(np.searchsorted(labels, label_index), len(labels), weight)
         counts = np.array([len(rows) for rows, _ in strata])
-        sizes = np.minimum(counts, TIMES_OTHERS * np.maximum(counts.sum() - counts, 1))
-        sizes = np.ceil(sizes * min(1, MOST_DRAWN / sizes.sum())).astype(int)
-        if len(labels) == 1:
-            sizes = np.minimum(counts, MOST_DRAWN)
+        sizes = class_draw_sizes(counts)
         self.label_weights_ = np.ones(n_labels)
         self.label_weights_[labels] = sizes / sizes.sum() / shares[labels]
         self._grow(X, class_proba, strata, sizes, Trial.of(strata, shares[labels], losses))
