@@ -49,7 +49,7 @@ def looselabels_forest_rows(data, problem, cell):
     design, index = nothing._assume(problem.labels, None)  # by the forest that is there already
     nothing._decouple(
         told.estimator_, design, told.label_proba_, index, None, told.label_weights_,
-        data.X if told.class_estimator_ else None,
+        None if told.class_estimator_ is None else data.X,
     )  # fmt: skip
     seconds["nothing"] = time.perf_counter() - start
     label_proba_test = align(told.estimator_, data.X_test, len(problem.design.labels))

@@ -179,23 +179,19 @@ def test_noise_cannot_be_estimated_without_labels():
 
 def test_many_labels_are_estimated_from_fewer_rows():
     assert [len(_some_rows(np.arange(20_000), m, 0)) for m in (10, 100, 1000)] == [
-        10_000,
+        5000,
         3000,
         500,
     ]
 
 
-def test_nobody_looks_far_past_the_top_and_the_last_likely_number_is_found():
-    looked = []
-
+def test_the_last_likely_number_is_found():
     def value(place):
-        looked.append(place)
         return -2000 * (place - 0.2) ** 2
 
     found, best = _last_likely(value, 0.0, 1.0)
     assert found == pytest.approx(0.2 + (0.5 / 2000) ** 0.5, abs=0.005)
     assert best == pytest.approx(0, abs=0.05)
-    assert max(looked) < 0.6
 
 
 @pytest.mark.parametrize("method", ["calibrated", "confident", "em"])
@@ -262,3 +258,12 @@ def test_a_class_prior_by_a_method_takes_labels_for_right():
     clf = DecoupledClassifier(negative="n", class_prior="best-bin", noise=0.1)
     with pytest.raises(ValueError, match="takes labels for right; with noise="):
         clf.fit_from_proba(np.full((4, 2), 0.5), ["p", None] * 2)
+
+
+def test_a_dip_on_the_way_does_not_end_the_search():
+    """Without noise 30 nats are lost to the best, at a little of it 80, at half of it none."""
+
+    def value(rate):
+        return np.interp(rate, [0, 0.1, 0.5, 0.8], [-30, -80, 0, -500])
+
+    assert _last_likely(value, 0, 0.8)[0] == pytest.approx(0.5, abs=0.01)

@@ -49,7 +49,7 @@ from looselabels.out_of_sample import LabelStratifiedKFold, align, fit_and_predi
 from looselabels.transition import Transition
 
 SOME_NOISE = 0.1  # what a method of estimate_transition starts from
-MOST_DRAWN = 10_000  # rows a tree; with more a refit gains nothing (docs/quality.md)
+MOST_DRAWN = 5_000  # rows a tree; with more a refit gains nothing (ARCHITECTURE.md)
 ONE_POSITIVE = "density-ratio"  # how its share is estimated: nothing beside it tells of the rate
 
 try:
@@ -111,7 +111,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     refit : bool, default=True
         Whether in the end a forest learns p(class | x, label) of all rows and predicts the classes,
         where `estimator` is a `BalancedForestClassifier` whose rows are predicted out of bag. It
-        learns from unlabeled rows, and from labels that were put right; with more than about 10,000
+        learns from unlabeled rows, and from labels that were put right; with more than about 5,000
         labels the inference alone is as good, and is left alone. A row's own label then reaches its
         class_proba_ a little, by way of rows beside it.
     decide : "probable" or "balanced", default="probable"

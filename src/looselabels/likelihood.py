@@ -22,13 +22,12 @@ from looselabels._rows import on_simplex
 from looselabels.calibration import fit_class_calibration, weighted_transition
 from looselabels.inference import class_proba_from
 
-MOST_ROWS = 10_000  # that a number is estimated from,
+MOST_ROWS = 5_000  # that a number is estimated from,
 MOST_NUMBERS = 300_000  # less where there are many labels,
 FEWEST_ROWS = 500  # but not less than this
 EVIDENCE = 3.0  # nats by which a shape that was fitted must beat the plain one
 N_PLACES = 12  # that are looked at before the best of them is refined
 SLACK = 0.5  # nats that a number may lose: one standard error
-FAR = 10.0  # nats below the best, past which nobody looks: it is slow there, with many labels
 
 
 def log_likelihood(label_proba, transition, label_index, label_weights=None, sample_weight=None):
@@ -156,11 +155,7 @@ def _last_likely(value: Callable, start, end):
     from scipy.optimize import brentq, minimize_scalar
 
     places = np.linspace(start, end, N_PLACES)  # with few labels there can be several tops
-    values = np.full(N_PLACES, -np.inf)
-    for k, place in enumerate(places):
-        values[k] = value(place)
-        if values[k] < values.max() - FAR:
-            break
+    values = np.array([value(place) for place in places])
     top = int(values.argmax())
     around = sorted((places[max(top - 1, 0)], places[min(top + 1, N_PLACES - 1)]))
     precision = abs(end - start) / 300
