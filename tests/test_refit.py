@@ -198,3 +198,17 @@ def test_a_balanced_decision_finds_more_of_a_rare_class():
 def test_what_cannot_be_decided_by_is_said():
     with pytest.raises(ValueError, match="decide must be 'probable' or 'balanced'; it is 'cost'"):
         fitted(partly(0.5), decide="cost")
+
+
+def test_a_class_prior_that_was_given_stays_where_noise_is_estimated():
+    prior = np.bincount(TRUTH[TRAIN]) / len(TRAIN)
+    named = Transition.identity(range(10))
+    clf = fitted(noisy(0.2), transition=named, noise="estimate", class_prior=prior)
+    assert_array_equal(clf.class_prior_, prior)
+
+
+def test_what_is_said_of_labels_follows_from_the_classes_however_they_are_calibrated():
+    clf = fitted(noisy(0.2), noise=0.2, calibrate="temperature")
+    assert_allclose(
+        clf.predict_label_proba(X[TEST]), clf.predict_proba(X[TEST]) @ clf.transition_.proba
+    )

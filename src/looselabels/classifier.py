@@ -354,24 +354,20 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         )
         if np.isfinite(self.strength):
             design = _learned(found.transition, design, weights)
-        forest, class_proba = None, found.class_proba
-        of_classes = self._class_calibration(class_proba, design, index, counts, weights)
-        class_proba = of_classes.apply(class_proba)
-        given_label = condition_on_label(class_proba, design.proba, index)
+        known, forest = (design, index, counts), None
+        of_classes, class_proba, given_label = self._classes(found.class_proba, *known, weights)
         if X is not None:
-            forest = _learn_classes(estimator, X, given_label, design, index, counts)
-            class_proba = _out_of_bag(forest, class_proba, design)
-            of_classes = self._class_calibration(
-                class_proba, design, index, counts, forest.label_weights_
-            )
-            class_proba = of_classes.apply(class_proba)
-            given_label = condition_on_label(class_proba, design.proba, index)
+            forest = _learn_classes(estimator, X, given_label, *known)
+            drawn = _out_of_bag(forest, class_proba, design), *known, forest.label_weights_
+            of_classes, class_proba, given_label = self._classes(*drawn)
+            self._say("learned the classes from what was inferred")
         # Nothing is set before all is done: what fails leaves the last fit whole.
         self.estimator_, self.class_estimator_ = estimator, forest
         self.transition_, self.label_weights_ = design, weights
         self.classes_, self.labels_ = _as_array(design.classes), _as_array(design.labels)
         self.class_prior_ = self._class_prior(design, index, sample_weight)
-        if interval is None and (self._rate_is_open() or isinstance(self.noise, str)):
+        estimated = self._rate_is_open() or isinstance(self.noise, str)
+        if estimated and interval is None and not self._prior_is_told():
             # the label shares would imply it by a transition that was estimated itself
             self.class_prior_ = np.average(class_proba, axis=0, weights=sample_weight)
         self.class_prior_interval_ = interval
@@ -381,6 +377,15 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.objective_, self.gap_ = found.objective, found.gap
         self.n_iter_, self.converged_ = found.n_iter, found.converged
         return self
+
+    def _classes(self, class_proba, design, index, counts, weights):
+        """Return what corrects class_proba of the world of `weights`, and what comes out of it.
+
+        That is p(class | x) and p(class | x, label), of the real world.
+        """
+        of_classes = self._class_calibration(class_proba, design, index, counts, weights)
+        class_proba = of_classes.apply(class_proba)
+        return of_classes, class_proba, condition_on_label(class_proba, design.proba, index)
 
     def _class_calibration(self, class_proba, design, index, counts, weights):
         """Return what corrects class_proba of the world of `weights`, and moves it to the real."""
@@ -399,7 +404,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         It is what p(class | x) and the transition imply; where nothing corrects p(class | x) and
         the estimator is of the real world, what it says, calibrated.
         """
-        if self._fitted().label_weights_ is not None or self.calibrate == "classes":
+        learned = self._fitted().class_estimator_ is not None
+        if learned or self.label_weights_ is not None or self.calibrate == "classes":
             return self.predict_proba(X) @ self.transition_.proba
         return self.calibration_.apply(_label_proba(self.estimator_, X, self.transition_))
 
@@ -685,7 +691,7 @@ def _leave_out(design, index):
 
     Mostly the missing label, where it is missing at random. In the trees it would be noise.
     """
-    tells = np.ptp(design.proba, axis=0) > 0
+    tells = np.ptp(design.proba, axis=0) > 1e-9
     return None if tells.all() or not tells[index].any() else tells.astype(float)
 
 

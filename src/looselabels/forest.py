@@ -160,13 +160,13 @@ def widen_leaves(tree, size):
     value[:] = value[nodes_above(tree, size)]
 
 
-def _grow_tree(tree, X, target, strata, sizes, tried):
+def _grow_tree(tree, X, target, strata, sizes, tried, X_tried):
     """Return the tree, grown on its draw, and what it says of rows `tried`, a layer a leaf size."""
     rows, times = draw_rows(strata, sizes, tree.random_state)
     tree.fit(X[rows], target[rows], sample_weight=times)
     if tried is None:
         return tree, 0.0
-    leaf, value = tree.apply(X[tried], check_input=False), node_values(tree)
+    leaf, value = tree.apply(X_tried, check_input=False), node_values(tree)
     said = np.stack([value[nodes_above(tree, size)[leaf]] for size in LEAF_SIZES])
     said[:, np.isin(tried, rows)] = 0
     return tree, said
@@ -186,11 +186,11 @@ class _Forest(BaseEstimator):
 
     def _grow(self, X, target, strata, sizes, trial):
         """Grow the trees and choose their leaves; without a trial they stay as they were grown."""
-        tried = None if trial is None else trial.rows
+        tried, X_tried = (None, None) if trial is None else (trial.rows, X[trial.rows])
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators)
         # In the order of the trees, so that sums are the same for any n_jobs.
         grown = Parallel(self.n_jobs, prefer="threads", return_as="generator")(
-            delayed(_grow_tree)(self._new_tree(seed), X, target, strata, sizes, tried)
+            delayed(_grow_tree)(self._new_tree(seed), X, target, strata, sizes, tried, X_tried)
             for seed in seeds.tolist()
         )
         self.estimators_, said = [], 0.0
