@@ -11,8 +11,10 @@ from looselabels.calibration import (
     Calibration,
     fit_class_calibration,
     fit_marginals,
+    fit_shares,
     fit_temperature,
     is_named,
+    label_losses,
     to_real_world,
     unweighted_transition,
     weighted_transition,
@@ -212,3 +214,41 @@ def test_a_label_that_no_class_has_does_not_stop_the_calibration():
     found, _ = fit_class_calibration(unsure, transition, labels)
     assert found.power == pytest.approx(plain.power, rel=0.01)
     assert found.power > 2
+
+
+@pytest.mark.parametrize("share", [0.45, 0.4, 0.3])
+@pytest.mark.parametrize("power", [1.0, 3.0])
+def test_shares_are_matched_also_where_all_rows_are_sure(power, share):
+    sure = np.repeat([[1 - 1e-6, 1e-6], [1e-6, 1 - 1e-6]], 50, axis=0)
+    shares = np.array([share, 1 - share])
+    found = Calibration(power, np.ones(2), 1e-6).matched(sure, shares).apply(sure)
+    assert_allclose(found.mean(axis=0), shares, atol=1e-6)
+
+
+def test_shares_are_matched_by_weight_and_none_is_exact():
+    rng = np.random.default_rng(0)
+    proba, weight = rng.dirichlet(np.ones(4), 200), rng.random(200)
+    shares = np.array([0.5, 0.3, 0.2, 0.0])
+    factor = fit_shares(proba, shares, weight)
+    found = np.average(on_simplex(proba * factor), axis=0, weights=weight)
+    assert_allclose(found, shares, atol=1e-7)
+
+
+def test_losses_of_labels_are_those_of_the_best_power_and_share_of_blind_labels(rng):
+    """By a grid of both: nothing on it is better, and its best is as good."""
+    proba = rng.dirichlet(np.full(3, 0.5), 400)
+    blind = rng.random(400) < 0.3
+    drawn = (rng.random(400)[:, None] > np.cumsum(proba, axis=1)).sum(axis=1)
+    index = np.where(blind, rng.integers(3, size=400), np.minimum(drawn, 2))
+    weight = rng.random(400)
+    share = np.bincount(index, weight) / weight.sum()
+
+    def mean_loss(log_power, part):
+        powered = np.maximum(proba, 1e-6) ** np.exp(log_power)
+        mixed = (1 - part) * powered / powered.sum(axis=1, keepdims=True) + part * share
+        return np.average(-np.log(mixed[np.arange(400), index]), weights=weight)
+
+    grid = [mean_loss(b, e) for b in np.linspace(-2, 2, 41) for e in np.linspace(0.01, 0.95, 48)]
+    found = np.average(label_losses(proba, index, weight), weights=weight)
+    assert found <= min(grid) + 1e-6
+    assert found == pytest.approx(min(grid), abs=0.002)

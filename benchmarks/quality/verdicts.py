@@ -136,10 +136,10 @@ def best_constant(scores, places):
 
 def _priors(scores):
     found = []
-    for data in dict.fromkeys(p.data for p in prior_places(scores)):
+    for data in [*dict.fromkeys(p.data for p in prior_places(scores)), None]:  # and of all data
         places = prior_places(scores, data)
         error = scores.mean(places, DEFAULT, "class_prior_error")
         if len(error):
             holds = error.mean() <= min(0.04, best_constant(scores, places))
-            found.append(Check(data, PU, bool(holds), float(error.mean())))
+            found.append(Check(data or "all", PU, bool(holds), float(error.mean())))
     return found

@@ -152,18 +152,37 @@ def fit_marginals(label_proba, label_index, sample_weight=None) -> np.ndarray:
     return fit_shares(label_proba, shares / shares.sum(), sample_weight)
 
 
-def fit_shares(proba, shares, sample_weight=None, n_steps=50) -> np.ndarray:
+def fit_shares(proba, shares, sample_weight=None) -> np.ndarray:
     """Return a factor a column with which the mean of `proba` equals `shares`.
+
+    Its logarithm θ minimizes the mean of log Σ_y p_y e^θ_y − Σ_y shares_y θ_y, which is convex.
 
     >>> proba = np.array([[0.5, 0.5], [0.1, 0.9]])
     >>> on_simplex(proba * fit_shares(proba, np.array([0.4, 0.6]))).mean(axis=0).round(3)
     array([0.4, 0.6])
     """
-    factor = np.ones(proba.shape[1])
-    for _ in range(n_steps):
-        mean = np.average(on_simplex(proba * factor), axis=0, weights=sample_weight)
-        factor = np.where(mean > 0, factor * shares / np.where(mean > 0, mean, 1.0), factor)
-        factor /= factor.max()
+    from scipy.optimize import minimize
+
+    mean = np.average(proba, axis=0, weights=sample_weight)
+    there = (mean > 0) & (shares > 0)
+    logs = np.log(np.maximum(proba[:, there], np.finfo(float).tiny), dtype=np.float64)
+    wanted = shares[there] / shares[there].sum()
+    weight = np.full(len(logs), 1 / len(logs))
+    if sample_weight is not None:
+        weight = np.asarray(sample_weight, float) / np.sum(sample_weight)
+
+    def distance(theta):
+        moved = logs + theta
+        top = moved.max(axis=1, keepdims=True)
+        total = top + np.log(np.exp(moved - top).sum(axis=1, keepdims=True))
+        excess = np.sum(weight[:, None] * np.exp(moved - total), axis=0) - wanted
+        return np.sum(weight * total[:, 0]) - wanted @ theta, excess
+
+    start = np.log(wanted / mean[there])
+    precise = {"maxiter": 1000, "ftol": 0, "gtol": 1e-9}
+    found = minimize(distance, start, jac=True, method="L-BFGS-B", options=precise)
+    factor = np.where(shares > 0, 1.0, 0.0)
+    factor[there] = np.exp(found.x - found.x.max())
     return factor
 
 

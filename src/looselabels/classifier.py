@@ -98,6 +98,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         `negative` is left out of a sequence, and may be left out of a mapping: it has the rest.
     label_weights : None, "costs", mapping or sequence, default=None
         How much a sample of each label counts in training: alike, by the paper's costs, as given.
+        None leaves labels that all classes have alike, such as one that is missing at random, out
+        of a `BalancedForestClassifier` whose rows are predicted out of bag: they tell nothing.
         The inference follows the weights; probabilities are those of the real world.
     cv : int, splitter, iterable or "oob", default=None
         How training rows are predicted out of sample: by folds, stratified by label, or by the
@@ -110,10 +112,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         equal the labels' frequencies.
     refit : bool, default=True
         Whether in the end a forest learns p(class | x, label) of all rows and predicts the classes,
-        where `estimator` is a `BalancedForestClassifier` whose rows are predicted out of bag. It
-        learns from unlabeled rows, and from labels that were put right; with more than about 5,000
-        labels the inference alone is as good, and is left alone. A row's own label then reaches its
-        class_proba_ a little, by way of rows beside it.
+        where `estimator` is a `BalancedForestClassifier` whose rows are predicted out of bag, and
+        `label_weights` is None. It learns from unlabeled rows, and from labels that were put right,
+        with leaves of its own choice. Where a tree would draw more than 5,000 rows (the labeled
+        ones, and up to three unlabeled ones for each) the inference alone is as good, and is left
+        alone. A row's own label then reaches its class_proba_ a little, by way of rows beside it.
     decide : "probable" or "balanced", default="probable"
         Which class `predict` takes: the most probable one, which is right most often; or the one
         whose probability is highest beside its share, p(class | x) / p(class), which is right most
@@ -235,8 +238,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 estimator, X, index, len(design.labels), folds, fit_params, self.n_jobs,
                 self._progress(1 if isinstance(folds, str) else 1 + len(folds)),
             )  # fmt: skip
-            if self.refit and folds == "oob" and _is_worth_a_refit(estimator, index):
-                learn_from = X
+            if self.refit and folds == "oob" and self.label_weights is None:
+                learn_from = X if _is_worth_a_refit(estimator, index) else None
         weights = _times(weights, _weights_of_draws(estimator, design))
         return self._decouple(
             estimator, design, label_proba, index, sample_weight, weights, learn_from
@@ -509,8 +512,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _weigh_labels(self, estimator, design, index, sample_weight):
         """Return the weight of each label in training, or None for equal ones."""
         if self.label_weights is None:
-            forest = isinstance(estimator, BalancedForestClassifier)
-            return _leave_out(design, index) if forest else None
+            unseen = self.cv is None or isinstance(self.cv, str)  # a fold may have no other label
+            if unseen and isinstance(estimator, BalancedForestClassifier):
+                return _leave_out(design, index, sample_weight)
+            return None
         if _weight_parameter(estimator) is None:
             warnings.warn(
                 f"{type(estimator).__name__} takes no sample_weight: label_weights are left out.",
@@ -686,13 +691,14 @@ def _times(weight, other):
     return weight * other
 
 
-def _leave_out(design, index):
+def _leave_out(design, index, sample_weight):
     """Return weight 0 for labels that all classes have alike: they tell nothing of the class.
 
     Mostly the missing label, where it is missing at random. In the trees it would be noise.
     """
     tells = np.ptp(design.proba, axis=0) > 1e-9
-    return None if tells.all() or not tells[index].any() else tells.astype(float)
+    counts = np.bincount(index, sample_weight, len(tells))
+    return None if tells.all() or not counts[tells].any() else tells.astype(float)
 
 
 def _weights_of_draws(estimator, design):
@@ -760,10 +766,9 @@ def _is_worth_a_refit(estimator, index):
 
 
 def _learn_classes(forest, X, given_label, design, index, sample_weight):
-    """Return a forest like `forest` that has learned p(class | x, label) of all rows."""
+    """Return a forest as large as `forest` that has learned p(class | x, label) of all rows."""
     settings = forest.get_params(deep=False)
     alike = {name: settings[name] for name in ("n_estimators", "max_features", "n_jobs")}
-
     learned = ClassForest(**alike, random_state=settings["random_state"])
 
     def losses(class_proba, rows, weight):

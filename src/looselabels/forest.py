@@ -48,7 +48,9 @@ from looselabels._validation import short_repr
 from looselabels.calibration import label_losses
 
 LEAF_SIZES = (1, 3, 10, 30)
-MOST_TRIED = 10_000  # rows that a leaf size is chosen by
+MOST_TRIED = 10_000  # rows that a leaf size is chosen by,
+MOST_NUMBERS = 300_000  # less where there are many labels,
+FEWEST_TRIED = 1_000  # but not less than this
 TIMES_OTHERS = 3  # rows of one label that a tree of classes draws, for each row of the others
 
 
@@ -101,11 +103,13 @@ class Trial(NamedTuple):
 
     @classmethod
     def of(cls, strata, shares, losses) -> "Trial":
-        """Return that of all rows, or of some of each stratum, which weighs its share."""
+        """Return that of all rows, or of some of each stratum, which weigh as many as it has."""
         rng, parts = np.random.default_rng(0), []
+        most = max(FEWEST_TRIED, min(MOST_TRIED, MOST_NUMBERS // len(strata)))
+        n_rows = sum(len(rows) for rows, _ in strata)
         for (rows, p), share in zip(strata, shares, strict=True):
-            few = rng.permutation(len(rows))[: -(-MOST_TRIED // len(strata))]
-            parts.append((rows[few], share * p[few] / p[few].sum()))
+            few = rng.permutation(len(rows))[: -(-most // len(strata))]
+            parts.append((rows[few], n_rows * share * p[few] / p[few].sum()))
         return cls(*map(np.concatenate, zip(*parts, strict=True)), losses)
 
     def leaf_size(self, said) -> int:
@@ -114,7 +118,7 @@ class Trial(NamedTuple):
         if not seen.any():
             return LEAF_SIZES[0]
         proba = said[:, seen] / said[:, seen].sum(axis=2, keepdims=True)
-        rows, weight = self.rows[seen], self.weight[seen] * (seen.sum() / self.weight[seen].sum())
+        rows, weight = self.rows[seen], self.weight[seen]
         losses = np.stack([self.losses(layer, rows, weight) for layer in proba])
         return LEAF_SIZES[smallest_good(losses, weight)]
 
@@ -165,7 +169,7 @@ def _grow_tree(tree, X, target, strata, sizes, tried, X_tried):
     rows, times = draw_rows(strata, sizes, tree.random_state)
     tree.fit(X[rows], target[rows], sample_weight=times)
     if tried is None:
-        return tree, 0.0
+        return tree, np.zeros(1)
     leaf, value = tree.apply(X_tried, check_input=False), node_values(tree)
     said = np.stack([value[nodes_above(tree, size)[leaf]] for size in LEAF_SIZES])
     said[:, np.isin(tried, rows)] = 0
@@ -193,10 +197,10 @@ class _Forest(BaseEstimator):
             delayed(_grow_tree)(self._new_tree(seed), X, target, strata, sizes, tried, X_tried)
             for seed in seeds.tolist()
         )
-        self.estimators_, said = [], 0.0
+        self.estimators_, said = [], None
         for tree, part in grown:
             self.estimators_.append(tree)
-            said = said + part
+            said = part if said is None else np.add(said, part, out=said)
         if trial is not None:
             self.min_samples_leaf_ = trial.leaf_size(said)
             for tree in self.estimators_:

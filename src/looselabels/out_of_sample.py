@@ -145,6 +145,11 @@ def _out_of_bag(forest, X, index, n_labels, fit_params):
         others = np.setdiff1d(np.arange(len(index)), always)
         if len(others) == 0:
             raise ValueError("No row is ever out of bag: use more trees, or cv=5 instead of 'oob'.")
+        weight = fit_params.get("sample_weight")
+        if weight is not None and not np.any(weight[others]):  # one row of each label that counts
+            shares = np.bincount(index, weight, n_labels)
+            label_proba[always] = shares / shares.sum()
+            return label_proba
         again = clone(forest).set_params(oob_score=False)
         label_proba[always] = _fit_one(again, X, index, n_labels, (others, always), fit_params)
     return label_proba
