@@ -414,8 +414,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def predict_proba(self, X):
         """Return p(class | x); columns are `classes_`."""
-        if self._fitted().class_estimator_ is not None:
-            return self.class_calibration_.apply(self.class_estimator_.predict(X))
+        forest = self._fitted().class_estimator_
+        if forest is not None:
+            return self.class_calibration_.apply(forest.predict(X))
         label_proba = _label_proba(self.estimator_, X, self.transition_)
         inner = self.transition_.proba
         if self.label_weights_ is not None:

@@ -110,7 +110,8 @@ class Trial(NamedTuple):
         for (rows, p), share in zip(strata, shares, strict=True):
             few = rng.permutation(len(rows))[: -(-most // len(strata))]
             parts.append((rows[few], n_rows * share * p[few] / p[few].sum()))
-        return cls(*map(np.concatenate, zip(*parts, strict=True)), losses)
+        tried, weight = map(np.concatenate, zip(*parts, strict=True))
+        return cls(tried, weight, losses)
 
     def leaf_size(self, said) -> int:
         """Return the smallest good one; `said` of the rows, out of bag, has a layer a leaf size."""
