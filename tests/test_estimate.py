@@ -121,7 +121,7 @@ def test_a_calibration_that_loses_is_not_taken(monkeypatch, rng):
     once = estimate.fit_class_calibration
     seen = []
 
-    def worse_each_time(*problem):
+    def worse_each_time(*problem, **_):
         calibration, value = once(*problem)
         seen.append(value)
         return calibration, value - 10.0 * len(seen)

@@ -187,13 +187,14 @@ def fit_shares(proba, shares, sample_weight=None) -> np.ndarray:
 
 
 def fit_class_calibration(
-    class_proba, transition, label_index, sample_weight=None, label_weights=None
+    class_proba, transition, label_index, sample_weight=None, label_weights=None, *, surer=SURER
 ):
     """Return the power and the factors of class_proba under which the given labels are most likely.
 
         maximize Σ_i log (Z_i T)[s_i],    Z_iy ∝ f_y m_y (Y_iy / m_y)^β / Σ_s T_ys w_s,
 
-    with a prior that keeps log β and log f near 0 where the labels do not say. Y is class_proba of
+    with a prior that keeps log β and log f near 0 where the labels do not say (`surer` is the
+    standard deviation of log β above 0; a narrow one would bias a transition). Y is class_proba of
     the world of `label_weights` w, Z of the real one; m is the mean of Y: a power of Y / m leaves
     the shares of classes about as they are, where one of Y would favor the frequent ones. But for
     the prior, Z and p(class | x, label) agree on how many rows each class has.
@@ -230,7 +231,7 @@ def fit_class_calibration(
     weight = np.ones(len(logs)) if sample_weight is None else np.asarray(sample_weight, float)
 
     def minus_log_posterior(theta):
-        power, spread = np.exp(theta[0]), np.append(SURER if theta[0] > 0 else SPREAD, of_factors)
+        power, spread = np.exp(theta[0]), np.append(surer if theta[0] > 0 else SPREAD, of_factors)
         calibrated = power * logs + theta[1:] + back
         calibrated = np.exp(calibrated - calibrated.max(axis=1, keepdims=True))
         calibrated /= calibrated.sum(axis=1, keepdims=True)

@@ -41,7 +41,13 @@ from looselabels._validation import (
     short_repr,
     some_of,
 )
-from looselabels.calibration import FLOOR, SURE, fit_class_calibration, weighted_transition
+from looselabels.calibration import (
+    FLOOR,
+    SPREAD,
+    SURE,
+    fit_class_calibration,
+    weighted_transition,
+)
 from looselabels.inference import _climb, _growth, _normalized, class_proba_from, infer
 
 TOL = 1e-7  # nats a sample that any other transition may gain
@@ -139,8 +145,8 @@ def estimate_transition(
     >>> label_index = np.repeat([0, 1, 0, 1], [1800, 200, 600, 1400])
     >>> design = np.array([[0.8, 0.2], [0.2, 0.8]])
     >>> estimate_transition(label_proba, label_index, design).transition.round(2)
-    array([[0.92, 0.08],
-           [0.3 , 0.7 ]])
+    array([[0.9, 0.1],
+           [0.3, 0.7]])
     """
     find = _method(method)
     label_proba, index, design, weight = _checked(label_proba, label_index, design, sample_weight)
@@ -223,7 +229,9 @@ def calibrated(label_proba, label_index, design, pseudocounts, weight) -> Found:
     found = Found(mass)
     objective: list[float] = []
     for _ in range(MAX_ROUNDS):
-        calibration, value = fit_class_calibration(class_proba, transition, label_index, weight)
+        calibration, value = fit_class_calibration(
+            class_proba, transition, label_index, weight, surer=SPREAD
+        )
         corrected = on_simplex(np.maximum(calibration.apply(class_proba), FLOOR))
         prior = value - _expected_mass(corrected, label_index, transition, weight)[1]
         attempt = _most_likely(corrected, label_index, transition, pseudocounts, weight)
