@@ -23,7 +23,7 @@ def _names(_context, _parameter, value):
 
 @main.command()
 @click.argument("experiment", nargs=-1, callback=_names)
-@click.option("--quick", is_flag=True, help="2,000 rows, 20 labels a class, one seed.")
+@click.option("--quick", is_flag=True, help="2,000 rows, the fewest labels, one seed.")
 @click.option("--data", type=click.Path(file_okay=False), help="The folder of the data.")
 @click.option("--out", type=click.Path(file_okay=False), help="The folder of the results.")
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True)
