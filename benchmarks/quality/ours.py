@@ -6,6 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from looselabels import DecoupledClassifier, audit
+from looselabels.calibration import beside_shares
 
 # What a user knows of the labels, and says. Where labels can be wrong nobody knows how many are;
 # "clean" labels could be wrong for all one knows. The negative class and the meanings of labels are
@@ -76,7 +77,7 @@ def answer(problem, estimator, seed, **options) -> Answer:
     columns = [problem.classes.index(name) for name in clf.classes_.tolist()]
     class_proba = spread(clf.predict_proba(problem.X_test), columns, n_classes)
     prior = spread(clf.class_prior_[None, :], columns, n_classes)[0]
-    balanced = (class_proba / np.where(prior > 0, prior, np.inf)).argmax(axis=1)
+    balanced = beside_shares(class_proba, prior).argmax(axis=1)
     found = Answer(class_proba, balanced, prior, matched(clf.transition_, problem.transition))
     if problem.family not in NOISY:
         return found

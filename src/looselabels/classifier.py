@@ -30,6 +30,7 @@ from looselabels._validation import (
 )
 from looselabels.calibration import (
     Calibration,
+    beside_shares,
     class_losses,
     fit_class_calibration,
     from_real_world,
@@ -433,7 +434,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         """Return the class of each row, as `decide` says."""
         class_proba = self._fitted().predict_proba(X)
         if self.decide == "balanced":
-            class_proba = class_proba / np.where(self.class_prior_ > 0, self.class_prior_, np.inf)
+            class_proba = beside_shares(class_proba, self.class_prior_)
         return self.classes_[class_proba.argmax(axis=1)]
 
     def predict_proba_given_label(self, X, y):

@@ -335,6 +335,7 @@ class BalancedForestClassifier(ClassifierMixin, _Forest):
         sizes = draw_sizes(np.array([len(rows) for rows, _ in strata]), self.draw)
         shares = np.array([weight[rows].sum() for rows, _ in strata]) / weight.sum()
         self.label_weights_ = sizes / sizes.sum() / shares
+        self.min_samples_leaf_ = self.min_samples_leaf  # until it is chosen
         self._grow(X, index, strata, sizes, self._trial(index, strata, sizes))
         if hasattr(self, "oob_decision_function_"):
             delattr(self, "oob_decision_function_")  # of an earlier fit
@@ -345,7 +346,6 @@ class BalancedForestClassifier(ClassifierMixin, _Forest):
     def _trial(self, index, strata, sizes):
         """Return what leaves are chosen by, or None where their size is given."""
         if self.min_samples_leaf != "auto":
-            self.min_samples_leaf_ = self.min_samples_leaf
             return None
 
         def losses(label_proba, rows, weight):
