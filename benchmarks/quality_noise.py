@@ -69,7 +69,7 @@ def of_cleanlab(said, labels, y):
 
 
 def calibration_is_worth(seeds):
-    """Print which share of the demo's planted errors is found and corrected, by how it is fitted."""
+    """Print which share of the demo's planted errors is found and corrected, by the fit."""
     found_and_right = "wrong labels among the first suggestions | of these, suggestion right"
     print(f"\n| calibrate | refit | {found_and_right} |\n|---|---|---|---|")
     ways = [(None, False), ("temperature", False), ("classes", False), ("classes", True)]
