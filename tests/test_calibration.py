@@ -4,15 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
 from looselabels._rows import on_simplex
 from looselabels.calibration import (
+    NAMED_SPREAD,
+    SURER,
     Calibration,
     fit_class_calibration,
     fit_marginals,
     fit_shares,
     fit_temperature,
+    from_real_world,
     is_named,
     label_losses,
     to_real_world,
@@ -47,6 +50,14 @@ def test_conditioning_on_the_label_is_the_same_in_both_worlds(class_proba, trans
         condition_on_label(weighted, inner, index),
         condition_on_label(class_proba, transition, index),
     )
+
+
+@given(class_proba=positive_rows(5, 3), transition=positive_rows(3, 3))
+def test_classes_come_back_from_the_weighted_world(class_proba, transition):
+    there = from_real_world(transition, WEIGHTS).apply(class_proba)
+    expected = on_simplex(class_proba * (transition @ WEIGHTS))
+    assert_allclose(there, expected)
+    assert_allclose(to_real_world(transition, WEIGHTS).apply(there), class_proba)
 
 
 @given(transition=positive_rows(3, 3))
@@ -159,6 +170,29 @@ def test_class_calibration_undoes_a_power_and_factors_through_the_transition(rng
     found, _ = fit_class_calibration(smooth, transition, index)
     assert found.power == pytest.approx(2.5, rel=0.1)
     assert_allclose(found.factor / found.factor[1], [1.5**-2.5, 1, 1], rtol=0.15)
+
+
+def test_class_calibration_is_the_optimum_of_what_it_says():
+    """A second route: the formula as it is written, with shares that are far from alike."""
+    rng = np.random.default_rng(0)
+    truth = on_simplex(rng.dirichlet([0.3, 0.3], 300) * [9, 1])
+    transition = np.array([[0.8, 0.2], [0.3, 0.7]])
+    labels = (rng.random(300) > truth @ transition[:, 0]).astype(int)
+    said = on_simplex(truth**0.4)
+    mean = said.mean(axis=0)
+
+    def value(log_power, *log_factor):
+        calibrated = on_simplex(np.exp(log_factor) * mean * (said / mean) ** np.exp(log_power))
+        given = np.log((calibrated @ transition)[np.arange(300), labels]).sum()
+        wide = np.append(SURER if log_power > 0 else 2.0, [NAMED_SPREAD] * 2)
+        return given - np.sum((np.array([log_power, *log_factor]) / wide) ** 2) / 2
+
+    found, log_posterior = fit_class_calibration(said, transition, labels)
+    log_factor = np.log(found.factor) + (found.power - 1) * np.log(mean)
+    best = minimize(lambda theta: -value(*theta), np.zeros(3), method="Nelder-Mead")
+    assert found.power > 1.2
+    assert value(np.log(found.power), *log_factor - log_factor.mean()) >= -best.fun - 0.01
+    assert log_posterior == pytest.approx(-best.fun, abs=0.01)
 
 
 def test_a_class_is_named_by_a_label_that_is_rare_elsewhere():

@@ -17,11 +17,13 @@ from looselabels.datasets import make_loose_labels
 from looselabels.forest import (
     BalancedForestClassifier,
     ClassForest,
+    Trial,
     draw_rows,
     draw_sizes,
     node_values,
     nodes_above,
     smallest_good,
+    strata_of,
     widen_leaves,
 )
 from looselabels.inference import condition_on_label
@@ -420,6 +422,17 @@ def test_the_chosen_leaf_predicts_better_than_the_narrowest():
         for size in ("auto", 1)
     }
     assert losses["auto"] < losses[1] - 0.05
+
+
+def test_rows_of_a_trial_weigh_as_many_as_their_label_has(monkeypatch):
+    monkeypatch.setattr("looselabels.forest.FEWEST_TRIED", 4)
+    monkeypatch.setattr("looselabels.forest.MOST_TRIED", 4)
+    weight = np.array([1.0, 3.0, 1.0, 1.0, 1.0, 1.0])
+    strata = strata_of(np.array([0, 0, 1, 1, 1, 1]), 2, weight)
+    trial = Trial.of(strata, np.array([0.5, 0.5]), None)
+    assert_array_equal(np.sort(trial.rows[:2]), [0, 1])
+    assert_allclose(trial.weight[:2], 3 * weight[trial.rows[:2]] / 4)
+    assert_allclose(trial.weight[2:], [1.5, 1.5])  # two of four stand for all
 
 
 def test_of_equal_losses_the_smallest_leaf_is_taken():

@@ -1,6 +1,7 @@
 """In the end a forest learns the classes from p(class | x, label) of all rows."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from looselabels import (
     IdentifiabilityWarning,
     Transition,
 )
+from looselabels.classifier import _out_of_bag
 from looselabels.forest import ClassForest
 
 X, TRUTH = load_digits(return_X_y=True)
@@ -204,6 +206,16 @@ def test_the_share_of_one_positive_class_comes_with_an_interval():
 
 
 # -------------------------------------------------------------------------------- the decision
+
+
+def test_rows_that_all_trees_drew_keep_what_was_inferred_in_the_world_of_the_forest():
+    design = Transition.partial(["a", "b"], labeled={"a": 0.5, "b": 0.25})
+    weights = np.array([2.0, 4.0, 1.0])
+    seen, inferred = [0.9, 0.1], [0.2, 0.8]
+    forest = SimpleNamespace(oob_proba_=np.array([seen, [np.nan, np.nan]]), label_weights_=weights)
+    found = _out_of_bag(forest, np.array([[0.5, 0.5], inferred]), design)
+    moved = inferred * (design.proba @ weights)
+    assert_allclose(found, [seen, moved / moved.sum()])
 
 
 def test_a_balanced_decision_takes_the_class_that_is_probable_beside_its_share():
