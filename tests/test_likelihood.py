@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from looselabels import DecoupledClassifier, Transition
 from looselabels._rows import on_simplex
-from looselabels.likelihood import _last_likely, _some_rows, labeled_share, noise_matrix
+from looselabels.likelihood import _last_likely, _some_rows, noise_matrix
 
 
 def clear_labels(rng, noise, blur=0.3, n_samples=4000):
@@ -86,21 +86,8 @@ def test_the_share_that_is_labeled_is_found_where_a_class_has_no_labels(n_positi
     labels = np.where((y < n_positive) & (rng.random(len(y)) < 0.3), y, None)
     clf = DecoupledClassifier(negative=10, random_state=0).fit(X, labels)
     assert clf.transition_.proba[0, 0] == pytest.approx(0.3, abs=0.06)
-    assert clf.class_prior_[-1] == pytest.approx(np.mean(truth == 10), abs=0.06)
+    assert clf.class_prior_[-1] == pytest.approx(np.mean(truth == 10), abs=0.08)
     assert np.mean(clf.classes_[clf.class_proba_.argmax(axis=1)] == truth) > 0.93
-
-
-def test_weighted_worlds_tell_the_same_share(rng):
-    positive = 1 / (1 + np.exp(20 * (rng.random(3000) - 0.3)))
-    index = (rng.random(3000) >= 0.2 * positive).astype(int)
-    label_proba = np.column_stack([0.2 * positive, 1 - 0.2 * positive])
-    weights = np.array([5.0, 0.5])
-    weighted = label_proba * weights
-    weighted /= weighted.sum(axis=1, keepdims=True)
-    plain = labeled_share(label_proba, index)
-    assert plain == pytest.approx(0.2, abs=0.04)
-    # a power is expected near 1 in either world, so that the two differ a little
-    assert labeled_share(weighted, index, weights) == pytest.approx(plain, rel=0.05)
 
 
 def test_a_negative_class_needs_a_transition_that_is_open():
@@ -132,21 +119,6 @@ def test_weights_that_are_shares_count_as_rows(rng):
     plain = clf.fit_from_proba(label_proba, index).class_proba_
     shares = np.full(600, 1 / 600)
     assert_allclose(clf.fit_from_proba(label_proba, index, shares).class_proba_, plain)
-
-
-def test_rows_without_weight_tell_nothing_of_the_labeled_share(rng):
-    rate = np.repeat([0.9, 0.2], 600)
-    positive = 1 / (1 + np.exp(20 * (rng.random(1200) - 0.3)))
-    label_proba = np.column_stack([rate * positive, 1 - rate * positive])
-    index = (rng.random(1200) >= rate * positive).astype(int)
-    weight = np.repeat([0.0, 1.0], 600)
-    found = labeled_share(label_proba, index, sample_weight=weight)
-    assert found == pytest.approx(labeled_share(label_proba[600:], index[600:]))
-    labels = np.where(index == 0, "cat", None)
-    clf = DecoupledClassifier(negative="other", noise="estimate")  # labels are not taken for right
-    assert clf.fit_from_proba(label_proba, labels, weight).transition_.proba[0, 0] == pytest.approx(
-        found
-    )
 
 
 def test_labels_without_weight_have_no_noise_that_could_be_estimated():
@@ -189,9 +161,10 @@ def test_the_last_likely_number_is_found():
     def value(place):
         return -2000 * (place - 0.2) ** 2
 
-    found, best = _last_likely(value, 0.0, 1.0)
+    found, best = _last_likely(value, 1.0)
     assert found == pytest.approx(0.2 + (0.5 / 2000) ** 0.5, abs=0.005)
     assert best == pytest.approx(0, abs=0.05)
+    assert _last_likely(lambda rate: 20 * rate, 1.0)[0] == 1
 
 
 @pytest.mark.parametrize("method", ["calibrated", "confident", "em"])
@@ -266,4 +239,4 @@ def test_a_dip_on_the_way_does_not_end_the_search():
     def value(rate):
         return np.interp(rate, [0, 0.1, 0.5, 0.8], [-30, -80, 0, -500])
 
-    assert _last_likely(value, 0, 0.8)[0] == pytest.approx(0.5, abs=0.01)
+    assert _last_likely(value, 0.8)[0] == pytest.approx(0.5, abs=0.01)

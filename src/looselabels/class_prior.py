@@ -10,6 +10,9 @@ the ratio; all estimators here read a_y off there, each label against the missin
 how far they trust the few highest scores. Where no score sets a class apart, a_y is an upper bound:
 nothing in the data can tell what is labeled too rarely from what is of the negative class.
 
+Classes that are labeled at one rate can be looked at together: the rows with any label are then a
+random part of all positive ones, and there are more of them to read a off.
+
 With n_y rows labeled y and n_u unlabeled ones, p(labeled | y) = n_y / (n_y + n_u a_y), and p(y) is
 
 - (n_y + n_u a_y) / n for one sample, of which some rows were labeled;
@@ -20,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from looselabels._rows import on_simplex
 from looselabels._validation import (
     as_counts,
     as_numpy,
@@ -30,7 +34,6 @@ from looselabels._validation import (
     short_repr,
 )
 from looselabels.calibration import FLOOR
-from looselabels.likelihood import labeled_share
 
 INTERVAL = (0.05, 0.95)
 MOST_BINS = 200  # of scores, about: half by the labeled rows, half by the unlabeled
@@ -40,7 +43,6 @@ N_RATES = 10  # κ from there on
 N_STEPS = 300  # of EM
 N_TIES = 50  # bins that all labeled rows with the same score would be spread over
 TINY = np.finfo(np.float64).tiny
-FEW = 20  # resamples for the one estimator that is slow
 
 
 class ClassPrior(NamedTuple):
@@ -151,7 +153,6 @@ METHODS = {
     "e3": highest_score,
     "best-bin": best_bin,
     "density-ratio": density_ratio,
-    "likelihood": None,  # all labels at once: looselabels.likelihood.labeled_share
 }
 
 
@@ -163,6 +164,7 @@ def estimate_class_prior(
     label_index,
     *,
     method="density-ratio",
+    one_rate=False,
     case_control=False,
     label_weights=None,
     sample_weight=None,
@@ -179,8 +181,11 @@ def estimate_class_prior(
         The column of each sample's label.
     method : str, default="density-ratio"
         One of METHODS. "e1", "e2" and "e3" take label_proba at its word, "best-bin" and
-        "density-ratio" use nothing but the order of the scores of a label against the missing one,
-        "likelihood" takes all labels to be missing at one rate (and is slow).
+        "density-ratio" use nothing but the order of the scores of a label against the missing one.
+    one_rate : bool, default=False
+        Whether all classes but the negative one are labeled at the same rate. All labels then count
+        as one, against the missing one, which is steadier where each of them has few rows, and the
+        classes are as large beside each other as their labels are frequent.
     case_control : bool, default=False
         Whether the labeled rows were drawn apart, and the unlabeled ones are the population.
     label_weights : array of shape (n_labels,), default=None
@@ -188,8 +193,8 @@ def estimate_class_prior(
     sample_weight : array of shape (n_samples,), default=None
         How often each sample counts.
     n_resamples : int, default=200
-        Resamples of the rows that the interval comes from; 20 at most with "likelihood". The
-        classifier is not fitted again: its errors are in none of them.
+        Resamples of the rows that the interval comes from. The classifier is not fitted again: its
+        errors are in none of them.
     random_state : int, default=0
         Seed of the resamples.
 
@@ -216,15 +221,29 @@ def estimate_class_prior(
     )
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}; it is {short_repr(method)}.")
-    rng = np.random.default_rng(random_state)
-    if method == "likelihood":
-        resamples = _resamples(index, weight, min(n_resamples, FEW), rng)
-        counts, unseen = _by_likelihood(label_proba, index, world, resamples)
-    else:
-        cells = [_cells(label_proba, index, world, weight, y) for y in range(len(world) - 1)]
-        resamples = _resamples(index, weight, n_resamples, rng)
-        counts, unseen = _by_scores(METHODS[method], cells, index, resamples)
-    return _as_shares(counts, unseen, case_control)
+    real = on_simplex(label_proba / world)
+    counts = np.bincount(index, weight)
+    if one_rate:
+        real, index = _as_one_label(real, index)
+    cells = [_cells(real, index, weight, y) for y in range(real.shape[1] - 1)]
+    resamples = _resamples(index, weight, n_resamples, np.random.default_rng(random_state))
+    rows, unseen = _by_scores(METHODS[method], cells, index, resamples)
+    found = _as_shares(rows, unseen, case_control)
+    return _for_each_label(found, counts) if one_rate else found
+
+
+def _as_one_label(label_proba, index):
+    """Return p(labeled | x) beside p(missing | x), and which of the two it is."""
+    missing = label_proba.shape[1] - 1
+    some = label_proba[:, :missing].sum(axis=1)
+    return np.column_stack([some, label_proba[:, missing]]), (index == missing).astype(int)
+
+
+def _for_each_label(found, counts):
+    """Return what was found of all positive classes as one for each, by the rows of its label."""
+    parts = counts[:-1] / counts[:-1].sum()
+    share, low, high = (np.append(end[0] * parts, end[1]) for end in found[:3])
+    return ClassPrior(share, low, high, np.repeat(found.labeled, len(parts)))
 
 
 def _as_shares(counts, unseen, case_control):
@@ -271,15 +290,14 @@ def _checked(label_proba, label_index, label_weights, sample_weight):
     return label_proba[kept], index[kept], world, weight[kept]
 
 
-def _cells(label_proba, index, world, weight, y):
+def _cells(label_proba, index, weight, y):
     """Return the cell of each row in the tally of label y, and the mean score of each bin.
 
     The score is p(y | x, y or missing); its bins go from high to low. A row labeled y is in the
     cell of its bin, one without a label n_bins further, others beyond.
     """
-    missing = len(world) - 1
-    here, there = label_proba[:, y] / world[y], label_proba[:, missing] / world[missing]
-    total = here + there
+    missing = label_proba.shape[1] - 1
+    here, total = label_proba[:, y], label_proba[:, y] + label_proba[:, missing]
     score = np.divide(here, total, out=np.zeros(len(total)), where=total > 0)
     groups = index == y, index == missing
     edges = np.unique(np.concatenate([_quantiles(-score[g], weight[g]) for g in groups]))
@@ -320,13 +338,3 @@ def _by_scores(estimator, cells, index, resamples):
         labeled, unlabeled = np.moveaxis(np.stack(tally), 1, 0)
         unseen.append(estimator(labeled, unlabeled, score).clip(0, 1))
     return np.stack(counts), np.column_stack(unseen)
-
-
-def _by_likelihood(label_proba, index, world, resamples):
-    """Return the same, with one rate for all labels."""
-    pairs = [
-        (np.bincount(index, weight), labeled_share(label_proba, index, world, weight))
-        for weight in resamples
-    ]
-    counts, rates = map(np.array, zip(*pairs, strict=True))
-    return counts, counts[:, :-1] / counts[:, -1:] * (1 / rates[:, None] - 1)

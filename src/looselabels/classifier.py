@@ -45,13 +45,12 @@ from looselabels.estimate import METHODS as TRANSITION_METHODS
 from looselabels.estimate import estimate_transition
 from looselabels.forest import BalancedForestClassifier, ClassForest, class_draw_sizes
 from looselabels.inference import class_proba_from, condition_on_label, infer
-from looselabels.likelihood import labeled_share, noise_matrix
+from looselabels.likelihood import noise_matrix
 from looselabels.out_of_sample import LabelStratifiedKFold, align, fit_and_predict
 from looselabels.transition import Transition
 
 SOME_NOISE = 0.1  # what a method of estimate_transition starts from
 MOST_DRAWN = 5_000  # rows a tree; with more a refit gains nothing (ARCHITECTURE.md)
-ONE_POSITIVE = "density-ratio"  # how its share is estimated: nothing beside it tells of the rate
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -82,7 +81,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     negative : name, default=None
         A class that no label names, whose rows are among the unlabeled (where `transition` is
         None). Which share of the other classes is labeled follows from `class_prior`; without it
-        one share for all of them is estimated.
+        one share for all of them is estimated, by "density-ratio".
     noise : float or str, default=0
         How often a label is wrong: a rate, as in `Transition.with_noise`; "estimate", what the
         labels say of it themselves; or a method of `estimate_transition`, such as "calibrated". A
@@ -95,7 +94,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         "density-ratio", which estimates one for each of them. Sets the label rates where
         `transition` is None, and the costs of `label_weights`; and where "classes" are calibrated,
         the mean of p(class | x) agrees with shares that were given. None: what the label shares
-        imply; with one class besides `negative` its share is estimated by "density-ratio".
+        imply, with `negative` by the share that is estimated.
         `negative` is left out of a sequence, and may be left out of a mapping: it has the rest.
     label_weights : None, "costs", mapping or sequence, default=None
         How much a sample of each label counts in training: alike, by the paper's costs, as given.
@@ -140,10 +139,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     class_estimator_ : forest or None
         Of p(class | x), where there was a `refit`; it is what `predict_proba` asks.
     class_prior_ : array
-        The share of each class: as given or estimated; as the label shares imply it; where the
-        transition was estimated, the mean of `class_proba_`.
+        The share of each class: as given or estimated; as the label shares imply it; where noise
+        was estimated, the mean of `class_proba_`.
     class_prior_interval_ : tuple of arrays or None
-        The ends of a 90 % interval of `class_prior_`, where it was estimated by a method.
+        The ends of a 90 % interval of `class_prior_`, where it was estimated.
     label_weights_ : array or None
         How many times as frequent each label is in training as in the data: `label_weights`, and
         the draws of a forest that balances labels.
@@ -330,13 +329,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return design, interval
 
     def _label_rates(self, design, label_proba, index, sample_weight, weights):
-        """Return the share that is labeled of each class, or one for all; interval of the prior."""
-        if self.class_prior is None and (len(design.classes) > 2 or self.noise != 0):
-            return labeled_share(label_proba, index, weights, sample_weight), None
+        """Return the share that is labeled of each class, and the interval of the class prior."""
+        method = {"one_rate": True} if self.class_prior is None else {"method": self.class_prior}
         found = estimate_class_prior(
-            label_proba, index, method=self.class_prior or ONE_POSITIVE, label_weights=weights,
-            sample_weight=sample_weight,
-        )  # fmt: skip
+            label_proba, index, label_weights=weights, sample_weight=sample_weight, **method
+        )
         rates = dict(zip(design.classes[:-1], found.labeled.tolist(), strict=True))
         return rates, (found.low, found.high)
 
@@ -370,8 +367,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.transition_, self.label_weights_ = design, weights
         self.classes_, self.labels_ = _as_array(design.classes), _as_array(design.labels)
         self.class_prior_ = self._class_prior(design, index, sample_weight)
-        estimated = self._rate_is_open() or isinstance(self.noise, str)
-        if estimated and interval is None and not self._prior_is_told():
+        if isinstance(self.noise, str) and interval is None and not self._prior_is_told():
             # the label shares would imply it by a transition that was estimated itself
             self.class_prior_ = np.average(class_proba, axis=0, weights=sample_weight)
         self.class_prior_interval_ = interval

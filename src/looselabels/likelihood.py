@@ -1,17 +1,14 @@
-"""What the labels themselves tell of how they arise: how often they are wrong, or missing.
+"""What the labels themselves tell of how often they are wrong.
 
 Every transition T turns p(label | x) into p(class | x), and p(class | x), calibrated through T,
-into a likelihood of the labels that were given. That compares transitions with one unknown number:
+into a likelihood of the labels that were given. That compares transitions in which a share r of the
+labels is wrong, N = (1 − r) I + r · shape, and the shape is either all other classes alike or those
+that confident predictions point to.
 
-- **noise**: a share r of the labels is wrong, N = (1 − r) I + r · shape, and the shape is either
-  all other classes alike or those that confident predictions point to;
-- **label rate**: a share c of each class but the negative one is labeled.
-
-Too much noise, or too low a rate, leaves no room for how well labels are predicted, and loses. On
-the other side wrong labels must pass for classes that overlap, and missing ones for the negative
-class: with a smooth estimate of p(label | x) that loses as well; with an exact one nothing can tell
-the two apart. So the most noise, or the lowest rate, is taken that the labels do not speak against,
-as if some rows of each class were clear.
+Too much noise leaves no room for how well labels are predicted, and loses. Too little makes wrong
+labels pass for classes that overlap: with a smooth estimate of p(label | x) that loses as well;
+with an exact one nothing can tell the two apart. So the most noise is taken that the labels do not
+speak against, as if some rows of each class were clear.
 """
 
 from collections.abc import Callable
@@ -19,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from looselabels._rows import on_simplex
-from looselabels.calibration import fit_class_calibration, weighted_transition
+from looselabels.calibration import fit_class_calibration
 from looselabels.inference import class_proba_from
 
 MOST_ROWS = 5_000  # that a number is estimated from,
@@ -30,16 +27,10 @@ N_PLACES = 12  # that are looked at before the best of them is refined
 SLACK = 0.5  # nats that a number may lose: one standard error
 
 
-def log_likelihood(label_proba, transition, label_index, label_weights=None, sample_weight=None):
-    """Return how likely the labels are, by the classes that `transition` finds in label_proba.
-
-    `label_weights` are those of the world of label_proba; the transition is the real one.
-    """
-    inner = transition if label_weights is None else weighted_transition(transition, label_weights)
-    class_proba = class_proba_from(label_proba, inner)
-    return fit_class_calibration(
-        class_proba, transition, label_index, sample_weight, label_weights
-    )[1]
+def log_likelihood(label_proba, transition, label_index, sample_weight=None):
+    """Return how likely the labels are, by the classes that `transition` finds in label_proba."""
+    class_proba = class_proba_from(label_proba, transition)
+    return fit_class_calibration(class_proba, transition, label_index, sample_weight)[1]
 
 
 def noise_matrix(label_proba, label_index, sample_weight=None, *, random_state=0) -> np.ndarray:
@@ -85,11 +76,9 @@ def noise_matrix(label_proba, label_index, sample_weight=None, *, random_state=0
     most = 0.9 * (1 - 1 / n_labels)
 
     def best_rate(shape):
-        def value(rate):
-            transition = _noise(rate, shape)
-            return log_likelihood(label_proba, transition, label_index, sample_weight=weight)
-
-        return _last_likely(value, 0.0, most)
+        return _last_likely(
+            lambda rate: log_likelihood(label_proba, _noise(rate, shape), label_index, weight), most
+        )
 
     (rate, value), fitted = map(best_rate, shapes)
     if fitted[1] > value + EVIDENCE:
@@ -97,78 +86,27 @@ def noise_matrix(label_proba, label_index, sample_weight=None, *, random_state=0
     return _noise(rate, shapes[0])
 
 
-def labeled_share(
-    label_proba, label_index, label_weights=None, sample_weight=None, *, random_state=0
-) -> float:
-    """Estimate which share of each class is labeled where one class, the negative one, never is.
-
-    Parameters
-    ----------
-    label_proba : array of shape (n_samples, n_labels)
-        p(label | x) out of sample; the last label is the missing one.
-    label_index : integer array of shape (n_samples,)
-        The column of each sample's label.
-    label_weights : array of shape (n_labels,), default=None
-        Of the world that label_proba is of.
-    sample_weight : array of shape (n_samples,), default=None
-        How often each sample counts.
-    random_state : int, default=0
-        Seed of the draw of samples, labeled and unlabeled, where there are more than are needed.
-
-    Examples
-    --------
-    Three rows in ten are positive, one positive in five is labeled:
-
-    >>> rng = np.random.default_rng(0)
-    >>> positive = 1 / (1 + np.exp(20 * (rng.random(3000) - 0.3)))
-    >>> label_index = (rng.random(3000) >= 0.2 * positive).astype(int)
-    >>> label_proba = np.column_stack([0.2 * positive, 1 - 0.2 * positive])
-    >>> round(labeled_share(label_proba, label_index), 1)
-    0.2
-    """
-    missing = label_proba.shape[1] - 1
-    counts = _counts(sample_weight, label_index)
-    is_missing = label_index == missing
-    overall = np.average(~is_missing, weights=counts)  # as if no row were of the negative class
-    parts = []
-    for part in (~is_missing, is_missing):
-        rows = np.flatnonzero(part & (counts > 0))
-        drawn = _some_rows(rows, missing + 1, random_state)
-        parts.append((drawn, counts[drawn] * (len(rows) / max(len(drawn), 1))))
-    rows, weight = map(np.concatenate, zip(*parts, strict=True))
-    label_proba, label_index = label_proba[rows], label_index[rows]
-
-    def value(log_rate):
-        transition = np.exp(log_rate) * np.eye(missing + 1)
-        transition[:, missing] = 1 - transition[:, :missing].sum(axis=1)
-        return log_likelihood(label_proba, transition, label_index, label_weights, weight)
-
-    log_rate, _ = _last_likely(value, np.log(0.999), np.log(overall))
-    return float(np.exp(log_rate))
-
-
-def _last_likely(value: Callable, start, end):
-    """Return the last number on the way from `start` to `end` that is likely, and the best value.
+def _last_likely(value: Callable, most):
+    """Return the highest rate up to `most` that is likely, and the best value.
 
     Likely is what is not below the best value by more than SLACK.
     """
     from scipy.optimize import brentq, minimize_scalar
 
-    places = np.linspace(start, end, N_PLACES)  # with few labels there can be several tops
-    values = np.array([value(place) for place in places])
+    rates = np.linspace(0, most, N_PLACES)  # with few labels there can be several tops
+    values = np.array([value(rate) for rate in rates])
     top = int(values.argmax())
-    around = sorted((places[max(top - 1, 0)], places[min(top + 1, N_PLACES - 1)]))
-    precision = abs(end - start) / 300
+    around = rates[max(top - 1, 0)], rates[min(top + 1, N_PLACES - 1)]
+    precision = most / 300
     found = minimize_scalar(
-        lambda place: -value(place), bounds=around, method="bounded", options={"xatol": precision}
+        lambda rate: -value(rate), bounds=around, method="bounded", options={"xatol": precision}
     )
-    best, at = max((-found.fun, found.x), (values[top], places[top]))
-    likely = [at, *places[values > best - SLACK]]
-    last = max(likely, key=lambda place: abs(place - start))
-    beyond = [place for place in places if abs(place - start) > abs(last - start)]
-    if not beyond:
-        return end, best
-    return brentq(lambda place: value(place) - best + SLACK, last, beyond[0], xtol=precision), best
+    best, at = max((-found.fun, found.x), (values[top], rates[top]))
+    last = max([at, *rates[values > best - SLACK]])
+    beyond = rates[rates > last]
+    if not len(beyond):
+        return most, best
+    return brentq(lambda rate: value(rate) - best + SLACK, last, beyond[0], xtol=precision), best
 
 
 def _counts(sample_weight, label_index):
