@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looselabels.class_prior import METHODS, estimate_class_prior
+from looselabels.class_prior import (
+    METHODS,
+    _fit_mixture,
+    _mixture_parts,
+    estimate_class_prior,
+)
 
 BY_ORDER = ["best-bin", "density-ratio"]
 
@@ -205,6 +210,32 @@ def test_more_rows_make_the_interval_narrower(method, rng):
         found = estimate_class_prior(label_proba, labels, method=method)
         widths.append(found.high[0] - found.low[0])
     assert widths[1] < widths[0] / 2
+
+
+def test_rare_labels_tell_of_a_frequent_class(rng):
+    # Steps of EM that are counted, not converged, would stay near where they start.
+    label_proba, labels, _ = overlapping(rng, [0.7, 0.3], [0.005], 20_000, distance=5)
+    found = estimate_class_prior(label_proba, labels, n_resamples=0)
+    assert np.sum(labels == 0) < 100
+    assert found.share[0] == pytest.approx(0.7, abs=0.12)
+
+
+def test_the_mixture_of_the_density_ratio_is_the_most_likely(rng):
+    labeled = rng.integers(1, 10, 60).astype(float)
+    parts = _mixture_parts(labeled, 3.0)
+    unlabeled = rng.poisson(20 * labeled * (parts @ np.append(0.4, np.full(10, 0.06))))
+    weight = _fit_mixture(labeled, unlabeled, parts, np.full(11, 1 / 11))
+
+    def log_likelihood(weight):
+        odds = parts @ weight * unlabeled.sum() / labeled.sum()
+        return np.sum(unlabeled * np.log(odds / (1 + odds)) - labeled * np.log(1 + odds))
+
+    best = log_likelihood(weight)
+    for k in range(11):
+        for step in (0.02, -0.02):
+            other = weight + step * np.eye(11)[k]
+            if other[k] >= 0:
+                assert log_likelihood(other) <= best + 1e-6
 
 
 def test_a_label_of_one_row_is_no_error():

@@ -40,9 +40,8 @@ MOST_BINS = 200  # of scores, about: half by the labeled rows, half by the unlab
 RISK = 0.1  # that the bounds of the best bin do not hold
 SLOWEST = (3.0, 1.5, 2.0, 4.5, 6.0)  # least κ in "density-ratio": the estimate's, then resamples'
 N_RATES = 10  # κ from there on
-N_STEPS = 300  # of EM
 N_TIES = 50  # bins that all labeled rows with the same score would be spread over
-TINY = np.finfo(np.float64).tiny
+TINY = 1e-12  # least odds of a row to be unlabeled
 
 
 class ClassPrior(NamedTuple):
@@ -108,19 +107,20 @@ def density_ratio(labeled, unlabeled, score):
 
         f_unlabeled / f_y = a_y + Σ_κ b_κ κ v^(κ−1),        κ ≥ 3,
 
-    and p(labeled | v) = 1 / (1 + ratio · n_u / n_y), whose likelihood a fixed number of EM steps
-    climb from equal weights. How well the classes are apart at the least, κ ≥ 3, nobody knows: the
-    resamples take other bounds as well. With few labels the likelihood is flat, and the estimate
-    hangs on both the bound and the number of steps.
+    and p(labeled | v) = 1 / (1 + ratio · n_u / n_y): the weights are those under which the labels
+    are most likely. How well the classes are apart at the least, κ ≥ 3, nobody knows: the resamples
+    take other bounds as well.
     """
     # Ties are broken at random, in expectation: a bin of many labeled rows is many alike.
     times = np.maximum(np.ceil(N_TIES * labeled[0] / labeled[0].sum()), 1).astype(int)
     labeled, unlabeled = (np.repeat(a / times, times, axis=1) for a in (labeled, unlabeled))
     share = np.empty(len(labeled))
     for k, slowest in enumerate(SLOWEST):
-        rows = slice(k, None, len(SLOWEST))
         parts = _mixture_parts(labeled[0], slowest)
-        share[rows] = _fit_mixture(labeled[rows], unlabeled[rows], parts)
+        weight = np.full(1 + N_RATES, 1 / (1 + N_RATES))
+        for row in range(k, len(labeled), len(SLOWEST)):  # each starts where the last one ended
+            weight = _fit_mixture(labeled[row], unlabeled[row], parts, weight)
+            share[row] = weight[0]
     return share
 
 
@@ -134,17 +134,25 @@ def _mixture_parts(labeled, slowest):
     return rates * v[:, None] ** (rates - 1)
 
 
-def _fit_mixture(labeled, unlabeled, parts):
-    """Return the weight of the first part, a row a resample."""
-    weight = np.full((len(labeled), parts.shape[1]), 1 / parts.shape[1])
-    odds = unlabeled.sum(axis=1, keepdims=True) / labeled.sum(axis=1, keepdims=True)
-    both = odds * (labeled + unlabeled)
-    for _ in range(N_STEPS):
-        ratio = np.maximum(weight @ parts.T, TINY)
-        weight *= ((unlabeled / ratio) @ parts) / np.maximum(
-            (both / (1 + odds * ratio)) @ parts, TINY
-        )
-    return weight[:, 0]
+def _fit_mixture(labeled, unlabeled, parts, start):
+    """Return the weight of each part under which the labels are most likely."""
+    from scipy.optimize import minimize
+
+    n_labeled, both = labeled.sum(), labeled + unlabeled
+    odds = unlabeled.sum() / n_labeled
+
+    def minus_log_likelihood(weight):
+        ratio = np.maximum(odds * np.sum(parts * weight, axis=1), TINY)
+        value = np.sum(both * np.log1p(ratio) - unlabeled * np.log(ratio))
+        slope = odds * np.sum((both / (1 + ratio) - unlabeled / ratio)[:, None] * parts, axis=0)
+        return value / n_labeled, slope / n_labeled
+
+    bounds = [(0, None)] * len(start)
+    precise = {"maxiter": 1000, "ftol": 1e-10, "gtol": 1e-6}
+    found = minimize(
+        minus_log_likelihood, start, jac=True, method="L-BFGS-B", bounds=bounds, options=precise
+    )
+    return found.x
 
 
 METHODS = {
@@ -168,7 +176,7 @@ def estimate_class_prior(
     case_control=False,
     label_weights=None,
     sample_weight=None,
-    n_resamples=200,
+    n_resamples=100,
     random_state=0,
 ) -> ClassPrior:
     """Estimate the share of each class where all but the negative one have some labeled rows.
@@ -192,7 +200,7 @@ def estimate_class_prior(
         Of the world that label_proba is of, where label s is w_s times as frequent.
     sample_weight : array of shape (n_samples,), default=None
         How often each sample counts.
-    n_resamples : int, default=200
+    n_resamples : int, default=100
         Resamples of the rows that the interval comes from. The classifier is not fitted again: its
         errors are in none of them.
     random_state : int, default=0
