@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from looselabels import DecoupledClassifier, Transition
 from looselabels._rows import on_simplex
-from looselabels.likelihood import _last_likely, _some_rows, noise_matrix
+from looselabels.likelihood import _confident, _last_likely, _some_rows, noise_matrix
 
 
 def clear_labels(rng, noise, blur=0.3, n_samples=4000):
@@ -31,6 +31,15 @@ def test_the_rate_of_uniform_noise_is_found(rng, rate):
 def test_structured_noise_is_found_with_its_structure(rng):
     noise = 0.7 * np.eye(4) + 0.3 * np.roll(np.eye(4), 1, axis=1)
     assert_allclose(noise_matrix(*clear_labels(rng, noise)), noise, atol=0.08)
+
+
+def test_a_shape_that_is_chance_is_taken_for_none(rng):
+    alike = (1 - np.eye(6)) / 5
+    given = clear_labels(rng, 0.7 * np.eye(6) + 0.3 * alike, n_samples=300)
+    assert_allclose(_confident(*given, np.ones(300)), alike, atol=0.05)
+    next_one = np.roll(np.eye(6), 1, axis=1)
+    given = clear_labels(rng, 0.7 * np.eye(6) + 0.3 * next_one, n_samples=300)
+    assert (_confident(*given, np.ones(300))[next_one > 0] > 0.6).all()
 
 
 def test_of_exact_probabilities_noise_and_overlap_look_alike_but_too_much_noise_does_not(rng):

@@ -3,7 +3,7 @@
 Every transition T turns p(label | x) into p(class | x), and p(class | x), calibrated through T,
 into a likelihood of the labels that were given. That compares transitions in which a share r of the
 labels is wrong, N = (1 − r) I + r · shape, and the shape is either all other classes alike or those
-that confident predictions point to.
+that confident predictions point to, as far as these are not chance.
 
 Too much noise leaves no room for how well labels are predicted, and loses. Too little makes wrong
 labels pass for classes that overlap: with a smooth estimate of p(label | x) that loses as well;
@@ -23,6 +23,7 @@ MOST_ROWS = 5_000  # that a number is estimated from,
 MOST_NUMBERS = 300_000  # less where there are many labels,
 FEWEST_ROWS = 500  # but not less than this
 EVIDENCE = 3.0  # nats by which a shape that was fitted must beat the plain one
+STRENGTHS = (0.1, 10_000)  # of the belief that wrong labels are alike
 N_PLACES = 12  # that are looked at before the best of them is refined
 SLACK = 0.5  # nats that a number may lose: one standard error
 
@@ -132,7 +133,7 @@ def _confident(label_proba, label_index, weight):
     """Return which other labels confident predictions point to, a row a class.
 
     A row counts for the class that is predicted most firmly among those predicted more firmly than
-    for the average row with that label; one pseudocount a class is spread over the others.
+    for the average row with that label.
     """
     n_labels = label_proba.shape[1]
     total = np.zeros(n_labels)
@@ -142,7 +143,34 @@ def _confident(label_proba, label_index, weight):
     usual = total / np.where(count > 0, count, 1)
     firm = np.where(label_proba >= usual, label_proba, 0)
     rows = np.flatnonzero(firm.any(axis=1))
-    counts = _alike(n_labels)
+    counts = np.zeros((n_labels, n_labels))
     np.add.at(counts, (firm[rows].argmax(axis=1), label_index[rows]), weight[rows])
     np.fill_diagonal(counts, 0)
-    return on_simplex(counts)
+    return on_simplex(counts + _strength(counts) * _alike(n_labels))
+
+
+def _strength(counts):
+    """Return how many counts a class the belief is worth that its wrong labels are all alike.
+
+    It is the strength of the Dirichlet prior, one for all classes, under which the counts beside
+    the diagonal are most likely: low where they gather in few places, high where they are spread.
+
+    >>> bool(_strength(np.array([[0, 9, 0], [0, 0, 8], [9, 0, 0]])) < 0.5)
+    True
+    >>> bool(_strength(np.array([[0, 5, 4], [4, 0, 4], [4, 5, 0]])) > 1000)
+    True
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import gammaln
+
+    n_others = len(counts) - 1
+    total, others = counts.sum(axis=1), counts[~np.eye(len(counts), dtype=bool)]
+
+    def minus_evidence(log_strength):
+        strength = np.exp(log_strength)
+        of_rows = gammaln(strength) - gammaln(strength + total)
+        of_labels = gammaln(strength / n_others + others) - gammaln(strength / n_others)
+        return -of_rows.sum() - of_labels.sum()
+
+    found = minimize_scalar(minus_evidence, bounds=np.log(STRENGTHS), method="bounded")
+    return float(np.exp(found.x))
