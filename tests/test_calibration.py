@@ -239,6 +239,13 @@ def test_a_power_does_not_make_rows_of_tiny_numbers_vanish():
     assert_allclose(Calibration(power=3.0).apply(rows), [[1, 0, 0]], atol=1e-12)
 
 
+def test_single_precision_does_not_lose_small_factors():
+    found = Calibration(9.0, np.array([1.0, 1e-50]), 1e-6)
+    small = found.apply(np.array([[1e-6, 1.0]], dtype=np.float32))
+    assert small.dtype == np.float32
+    assert_allclose(small, found.apply(np.array([[1e-6, 1.0]])), rtol=1e-5)
+
+
 def test_a_label_that_no_class_has_does_not_stop_the_calibration():
     unsure = np.repeat([[0.6, 0.4], [0.4, 0.6]], 40, axis=0)
     transition = np.array([[0.75, 0.25, 0.0], [0.25, 0.75, 0.0]])

@@ -238,6 +238,28 @@ def test_the_mixture_of_the_density_ratio_is_the_most_likely(rng):
                 assert log_likelihood(other) <= best + 1e-6
 
 
+@pytest.mark.parametrize("method", ["e1", "best-bin"])
+def test_labels_of_one_row_leave_an_interval(method, rng):
+    label_proba, labels, _ = overlapping(rng, [0.1] * 6 + [0.4], [1.0] * 6, 300)
+    first = np.unique(labels, return_index=True)[1]
+    few = np.full(300, 6)
+    few[first[:6]] = np.arange(6)
+    found = estimate_class_prior(label_proba, few, method=method, n_resamples=40)
+    assert (found.high - found.low)[:6].min() > 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_row_of_hardly_any_weight_is_hardly_there(method, rng):
+    label_proba, labels, _ = overlapping(rng, [0.4, 0.6], [0.5], 200)
+    weight = np.ones(200)
+    weight[np.argmin(label_proba[:, 0])] = 0.0
+    options = {"method": method, "n_resamples": 0}
+    without = estimate_class_prior(label_proba, labels, sample_weight=weight, **options)
+    weight[weight == 0] = 1e-20
+    found = estimate_class_prior(label_proba, labels, sample_weight=weight, **options)
+    assert_allclose(found.share, without.share, atol=0.01)
+
+
 def test_a_label_of_one_row_is_no_error():
     label_proba, labels = separate(n_labeled=1)
     for method in ("e1", "e2", "e3", "best-bin", "density-ratio"):

@@ -124,9 +124,10 @@ def test_rows_without_weight_tell_nothing_of_the_noise(rng):
     assert_allclose(clf.transition_.proba, found)
 
 
-def test_weights_that_are_shares_count_as_rows(rng):
+@pytest.mark.parametrize("strength", [np.inf, 5.0])
+def test_weights_that_are_shares_count_as_rows(strength, rng):
     label_proba, index, _ = two_worlds(rng)
-    clf = DecoupledClassifier(noise="estimate")
+    clf = DecoupledClassifier(noise="estimate", strength=strength)
     plain = clf.fit_from_proba(label_proba, index).class_proba_
     shares = np.full(600, 1 / 600)
     assert_allclose(clf.fit_from_proba(label_proba, index, shares).class_proba_, plain)
@@ -187,15 +188,44 @@ def test_noise_is_estimated_by_any_method(method, rng):
     assert np.all((wrong > 0.02) & (wrong < 0.3))
 
 
+@pytest.mark.parametrize("noise", [0.3, "estimate"])
+def test_the_interval_of_a_class_prior_holds_it_where_labels_are_wrong(noise, rng):
+    label_proba, labels = positive_unlabeled(rng, rates=(0.4, 0.4), shares=(0.5, 0.1))
+    spoiled = np.where((labels == "a") & (rng.random(len(labels)) < 0.3), "b", labels)
+    clf = DecoupledClassifier(negative="-", noise=noise).fit_from_proba(label_proba, spoiled)
+    low, high = clf.class_prior_interval_
+    assert np.all((low <= clf.class_prior_ + 1e-9) & (clf.class_prior_ <= high + 1e-9))
+
+
+@pytest.mark.parametrize(
+    ("labels", "weight", "words"),
+    [
+        (["a", "b"] * 10, None, "no row without a label has weight"),
+        (["a", None] * 10, [1.0, 0.0] * 10, "no row without a label has weight"),
+        (["a", "b", None, None] * 5, [1, 0, 1, 1] * 5, "no row labeled 'b' has weight"),
+    ],
+)
+def test_a_rate_needs_rows_of_every_label_and_says_so_before_the_fit(labels, weight, words):
+    clf = DecoupledClassifier(Unfit(), negative="-")
+    with pytest.raises(ValueError, match=words):
+        clf.fit(np.arange(20.0)[:, None], labels, sample_weight=weight)
+
+
+class Unfit(GaussianNB):
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError("nothing is fitted")
+
+
 def test_a_method_that_is_none_is_refused():
     clf = DecoupledClassifier(noise="guess")
     with pytest.raises(ValueError, match="a method of estimate_transition; it is 'guess'"):
         clf.fit_from_proba(np.full((4, 2), 0.5), [0, 1, 0, 1])
 
 
-def positive_unlabeled(rng, rates=(0.2, 0.5)):
-    """Return p(label | x) and labels of two positive classes, a third of the rows each."""
-    class_proba = np.repeat(np.eye(3) * 0.94 + 0.02, 1000, axis=0)
+def positive_unlabeled(rng, rates=(0.2, 0.5), shares=(1 / 3, 1 / 3)):
+    """Return p(label | x) and labels of two positive classes; the other rows are negative."""
+    counts = np.round(3000 * np.append(shares, 1 - sum(shares))).astype(int)
+    class_proba = np.repeat(np.eye(3) * 0.94 + 0.02, counts, axis=0)
     class_proba = on_simplex(class_proba * rng.uniform(0.5, 1, class_proba.shape))
     design = Transition.partial(
         ["a", "b"], labeled=dict(zip("ab", rates, strict=True)), negative="-"

@@ -8,7 +8,11 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
-from looselabels import DecoupledClassifier, KernelDensityClassifier
+from looselabels import (
+    BalancedForestClassifier,
+    DecoupledClassifier,
+    KernelDensityClassifier,
+)
 from looselabels.out_of_sample import LabelStratifiedKFold, align, fit_and_predict
 
 
@@ -81,6 +85,15 @@ def test_rows_never_out_of_bag_are_predicted_by_a_forest_that_has_not_seen_them(
     never = np.nan_to_num(own.oob_decision_function_).sum(axis=1) == 0
     assert never.sum() > 5
     assert_allclose(label_proba.sum(axis=1), 1)
+
+
+def test_such_rows_are_predicted_in_the_world_of_the_whole_forest():
+    X = np.zeros((300, 1))  # nothing tells labels apart: p(label | x) are their shares
+    index = np.repeat([0, 1, 2], [1, 40, 259])
+    forest = BalancedForestClassifier(20, random_state=0)
+    forest, label_proba = fit_and_predict(forest, X, index, 3, "oob", {}, None, say)
+    real = label_proba[0, 1:] / forest.label_weights_[1:]
+    assert_allclose(real / real.sum(), [40 / 299, 259 / 299], rtol=1e-6)
 
 
 def test_columns_are_aligned_by_name():

@@ -48,7 +48,7 @@ def fitted(labels, **options):
     [
         (noisy(0.6), {"noise": 0.54}),
         (partly(0.1), {}),
-        (partly(0.2, negative=9), {"negative": 9}),
+        (partly(0.3, negative=9), {"negative": 9}),
     ],
     ids=["noisy", "semi-supervised", "multi-positive"],
 )
@@ -216,6 +216,20 @@ def test_rows_that_all_trees_drew_keep_what_was_inferred_in_the_world_of_the_for
     found = _out_of_bag(forest, np.array([[0.5, 0.5], inferred]), design)
     moved = inferred * (design.proba @ weights)
     assert_allclose(found, [seen, moved / moved.sum()])
+
+
+def test_rows_without_weight_do_not_decide_whether_to_learn_again(monkeypatch):
+    monkeypatch.setattr("looselabels.classifier.MOST_DRAWN", 500)
+    weight = (np.arange(len(TRAIN)) < 400).astype(float)
+    clf = fitted(TRUTH[TRAIN])
+    assert clf.class_estimator_ is None
+    assert clf.fit(X[TRAIN], TRUTH[TRAIN], sample_weight=weight).class_estimator_ is not None
+
+
+def test_labels_are_predicted_as_they_were_fitted_whatever_is_set_later():
+    clf = DecoupledClassifier(FOREST, noise=0.2, refit=False).fit(X[TRAIN], noisy(0.2))
+    before = clf.predict_label_proba(X[TEST])
+    assert_array_equal(clf.set_params(calibrate=None).predict_label_proba(X[TEST]), before)
 
 
 def test_a_balanced_decision_takes_the_class_that_is_probable_beside_its_share():

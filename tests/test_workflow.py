@@ -179,6 +179,16 @@ def test_the_labeled_share_that_is_said_counts_wrong_labels_too():
     assert f"of the other classes {share:.0%} is" in " ".join(describe(audit(clf, y), labels))
 
 
+def test_what_was_assumed_is_said_of_any_way_to_estimate_noise():
+    frame = animals(60)
+    labels = Labels("species")
+    _, X = Features.fit_transform(frame, label="species", impute=True)
+    y = read_labels(frame, labels)
+    found = audit(fit(X, y, labels, model="kernel"), y)
+    words = " ".join(describe(found, labels._replace(noise="calibrated")))
+    assert "How often labels are wrong, and for which classes, was estimated." in words
+
+
 def test_ignored_columns_are_said_in_one_sentence():
     frame = animals(30).assign(**{f"c{i}": 1 for i in range(7)})
     (words,) = ignored_columns(Features.fit(frame, label="species"))

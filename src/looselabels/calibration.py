@@ -329,12 +329,17 @@ class Calibration(NamedTuple):
 
     @classmethod
     def fit(cls, kind, label_proba, label_index, sample_weight=None) -> "Calibration":
-        """Return the correction of label_proba of that kind; None for "classes" or None."""
+        """Return the correction of label_proba of that kind; for "classes" or None it is none."""
         if kind == "temperature":
             return cls(power=fit_temperature(label_proba, label_index, sample_weight))
         if kind == "marginals":
             return cls(factor=fit_marginals(label_proba, label_index, sample_weight))
         return cls()
+
+    @property
+    def is_none(self) -> bool:
+        """Whether it leaves everything as it is."""
+        return self.power == 1 and self.factor is None and not self.floor
 
     def matched(self, proba, shares, sample_weight=None) -> "Calibration":
         """Return the correction after which the mean of `proba`, corrected, equals `shares`."""
@@ -343,11 +348,12 @@ class Calibration(NamedTuple):
 
     def apply(self, proba):
         """Return `proba` corrected, with rows that sum to 1; without a floor zeros stay zero."""
-        if self.floor:
-            proba = np.maximum(proba, self.floor)
+        if self.is_none:
+            return proba
+        moved = np.maximum(proba, self.floor, dtype=np.float64)  # a factor can be very small
         if self.power != 1:
             # a row of many small numbers must not vanish as a whole
-            proba = on_simplex((proba / proba.max(axis=1, keepdims=True)) ** self.power)
+            moved = (moved / moved.max(axis=1, keepdims=True)) ** self.power
         if self.factor is not None:
-            proba = on_simplex(proba * self.factor.astype(proba.dtype))
-        return proba
+            moved = moved * self.factor
+        return on_simplex(moved).astype(proba.dtype, copy=False)

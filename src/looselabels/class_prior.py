@@ -201,8 +201,9 @@ def estimate_class_prior(
     sample_weight : array of shape (n_samples,), default=None
         How often each sample counts.
     n_resamples : int, default=100
-        Resamples of the rows that the interval comes from. The classifier is not fitted again: its
-        errors are in none of them.
+        Resamples of the rows that the interval comes from; with "density-ratio" they also differ in
+        how well the classes are taken to be apart. The classifier is not fitted again: its errors
+        are in none of them.
     random_state : int, default=0
         Seed of the resamples.
 
@@ -320,8 +321,9 @@ def _quantiles(values, weight):
     order = np.argsort(values)
     up_to = np.cumsum(weight[order])
     n_levels = MOST_BINS // 2
-    levels = up_to[-1] * np.arange(1, n_levels + 1) / n_levels
-    return values[order][np.searchsorted(up_to, levels).clip(max=len(values) - 1)]
+    levels = up_to[-1] * np.arange(1, n_levels) / n_levels
+    at = np.append(np.searchsorted(up_to, levels), len(values) - 1)  # all rows are in some bin
+    return values[order][at]
 
 
 def _resamples(index, weight, n_resamples, rng):
@@ -329,7 +331,8 @@ def _resamples(index, weight, n_resamples, rng):
     yield weight
     for _ in range(n_resamples):
         drawn = rng.poisson(weight).astype(np.float64)
-        yield drawn if np.bincount(index, drawn).all() else weight
+        lost = np.bincount(index, drawn) == 0
+        yield np.where(lost[index], weight, drawn)
 
 
 def _by_scores(estimator, cells, index, resamples):

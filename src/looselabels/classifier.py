@@ -239,7 +239,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 self._progress(1 if isinstance(folds, str) else 1 + len(folds)),
             )  # fmt: skip
             if self.refit and folds == "oob" and self.label_weights is None:
-                learn_from = X if _is_worth_a_refit(estimator, index) else None
+                learn_from = X if _is_worth_a_refit(estimator, index, sample_weight) else None
         weights = _times(weights, _weights_of_draws(estimator, design))
         return self._decouple(
             estimator, design, label_proba, index, sample_weight, weights, learn_from
@@ -287,6 +287,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 UserWarning,
                 stacklevel=3,
             )
+        if self._rate_is_open():
+            _check_some_of_each(design, index, sample_weight)
         design.check_identifiable()
         self._say(f"assumed {design!r}")
         return design, index
@@ -350,7 +352,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         found = infer(
             calibration.apply(label_proba),
             inner,
-            sample_weight=sample_weight,
+            sample_weight=counts,
             pseudocounts=None if np.isinf(self.strength) else self.strength * inner,
         )
         if np.isfinite(self.strength):
@@ -370,6 +372,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         if isinstance(self.noise, str) and interval is None and not self._prior_is_told():
             # the label shares would imply it by a transition that was estimated itself
             self.class_prior_ = np.average(class_proba, axis=0, weights=sample_weight)
+        if interval is not None and self.class_prior is None:
+            # noise moves rows from one positive class to another, and leaves how many there are
+            parts = self.class_prior_[:-1] / self.class_prior_[:-1].sum()
+            interval = tuple(np.append(end[:-1].sum() * parts, end[-1]) for end in interval)
         self.class_prior_interval_ = interval
         self.calibration_, self.class_calibration_ = calibration, of_classes
         self.label_proba_, self.sample_weight_ = label_proba, sample_weight
@@ -405,7 +411,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         the estimator is of the real world, what it says, calibrated.
         """
         learned = self._fitted().class_estimator_ is not None
-        if learned or self.label_weights_ is not None or self.calibrate == "classes":
+        if learned or not self.class_calibration_.is_none:
             return self.predict_proba(X) @ self.transition_.proba
         return self.calibration_.apply(_label_proba(self.estimator_, X, self.transition_))
 
@@ -682,6 +688,18 @@ def _check_weight(sample_weight, rows):
     return weight
 
 
+def _check_some_of_each(design, index, sample_weight):
+    """Say which label has no rows: how many of its class are labeled cannot be estimated."""
+    counts = np.bincount(index, sample_weight, len(design.labels))
+    if not counts.all():
+        label = design.labels[int(np.argmin(counts))]
+        rows = "row without a label" if label is None else f"row labeled {short_repr(label)}"
+        raise ValueError(
+            f"negative needs rows of every label, and some without one; no {rows} has weight. "
+            "Leave negative out, or give class_prior."
+        )
+
+
 def _times(weight, other):
     """Return the product of two weights, each of which may be None for all ones."""
     if weight is None or other is None:
@@ -757,9 +775,10 @@ def _learned(fitted, design, weights):
     return Transition(fitted, design.classes, design.labels)
 
 
-def _is_worth_a_refit(estimator, index):
+def _is_worth_a_refit(estimator, index, sample_weight):
     """Whether it is a forest, and labels are not so many that the inference alone is as good."""
-    drawn = class_draw_sizes(np.bincount(index)).sum()
+    rows = slice(None) if sample_weight is None else sample_weight > 0
+    drawn = class_draw_sizes(np.bincount(index[rows])).sum()
     return isinstance(estimator, BalancedForestClassifier) and drawn <= MOST_DRAWN
 
 

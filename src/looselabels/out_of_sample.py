@@ -144,12 +144,19 @@ def _out_of_bag(forest, X, index, n_labels, fit_params):
         # Every tree has seen these rows: predict them by a forest that has seen none of them.
         others = np.setdiff1d(np.arange(len(index)), always)
         if len(others) == 0:
-            raise ValueError("No row is ever out of bag: use more trees, or cv=5 instead of 'oob'.")
+            raise ValueError(
+                "No row is ever out of bag. Use more trees; where each label has one row only, "
+                "label more rows."
+            )
         weight = fit_params.get("sample_weight")
         if weight is not None and not np.any(weight[others]):  # one row of each label that counts
             shares = np.bincount(index, weight, n_labels)
             label_proba[always] = shares / shares.sum()
             return label_proba
         again = clone(forest).set_params(oob_score=False)
-        label_proba[always] = _fit_one(again, X, index, n_labels, (others, always), fit_params)
+        proba = _fit_one(again, X, index, n_labels, (others, always), fit_params)
+        if hasattr(forest, "label_weights_"):  # its draws are those of another world
+            known = np.searchsorted(forest.classes_, again.classes_)
+            proba[:, again.classes_] *= forest.label_weights_[known] / again.label_weights_
+        label_proba[always] = proba / proba.sum(axis=1, keepdims=True)
     return label_proba

@@ -148,10 +148,9 @@ def _check_negative(labels: Labels, distinct, name):
 
 def _note_labels(frame, labels: Labels, distinct):
     """Warn of what may be a slip: an --unlabeled that is nowhere, labels that are nearly equal."""
+    cells = {_as_text(cell) for cell in frame[labels.column].unique()}
     for text in labels.unlabeled:
-        if text and _as_text(text) not in {
-            _as_text(cell) for cell in frame[labels.column].unique()
-        }:
+        if text and _as_text(text) not in cells:
             warnings.warn(f"No cell is {short_repr(text)}, as --unlabeled says.", stacklevel=3)
     alike: dict = {}
     for label in distinct:
@@ -272,7 +271,7 @@ def describe(found: Audit, labels: Labels) -> list[str]:
     words = [f"{n_labeled:,} of {n_rows:,} rows have a label ({n_labeled / n_rows:.0%})."]
     if labels.design is not None:
         words.append("How labels arise was told, by a design.")
-    if labels.negative is not None:
+    if labels.negative is not None and labels.design is None:
         name, missing = shown(labels.negative), found.transition.labels.index(None)
         rate = 1 - found.transition.proba[0, missing]
         words.append(
@@ -281,7 +280,7 @@ def describe(found: Audit, labels: Labels) -> list[str]:
         )
     elif n_labeled < n_rows and labels.design is None:
         words.append("Labels are missing at random: the same share of each class has none.")
-    if labels.noise == "estimate":
+    if isinstance(labels.noise, str):
         words.append("How often labels are wrong, and for which classes, was estimated.")
     elif labels.noise:
         words.append(f"{100 * labels.noise:.3g}% of the labels are wrong (told).")
