@@ -239,6 +239,15 @@ def test_a_power_does_not_make_rows_of_tiny_numbers_vanish():
     assert_allclose(Calibration(power=3.0).apply(rows), [[1, 0, 0]], atol=1e-12)
 
 
+@pytest.mark.parametrize("part", [0.0, 0.5, 1.0])
+def test_shares_are_matched_a_part_of_the_way(part, rng):
+    proba, shares = rng.dirichlet([1, 2, 3], 200), np.array([0.5, 0.3, 0.2])
+    before = Calibration(power=2.0)
+    mean = before.apply(proba).mean(axis=0)
+    after = before.matched(proba, shares, part=part).apply(proba).mean(axis=0)
+    assert_allclose(after, (1 - part) * mean + part * shares, atol=1e-6)
+
+
 def test_single_precision_does_not_lose_small_factors():
     found = Calibration(9.0, np.array([1.0, 1e-50]), 1e-6)
     small = found.apply(np.array([[1e-6, 1.0]], dtype=np.float32))

@@ -341,9 +341,14 @@ class Calibration(NamedTuple):
         """Whether it leaves everything as it is."""
         return self.power == 1 and self.factor is None and not self.floor
 
-    def matched(self, proba, shares, sample_weight=None) -> "Calibration":
-        """Return the correction after which the mean of `proba`, corrected, equals `shares`."""
-        factor = fit_shares(self.apply(proba), shares, sample_weight)
+    def matched(self, proba, shares, sample_weight=None, part=1.0) -> "Calibration":
+        """Return the correction after which the mean of `proba`, corrected, equals `shares`.
+
+        Or is so great a `part` of the way from where it was.
+        """
+        proba = self.apply(proba)
+        mean = np.average(proba, axis=0, weights=sample_weight)
+        factor = fit_shares(proba, mean + part * (shares - mean), sample_weight)
         return self._replace(factor=factor if self.factor is None else self.factor * factor)
 
     def apply(self, proba):

@@ -50,6 +50,7 @@ from looselabels.out_of_sample import LabelStratifiedKFold, align, fit_and_predi
 from looselabels.transition import Transition
 
 SOME_NOISE = 0.1  # what a method of estimate_transition starts from
+TRUST = 0.5  # in class shares that were estimated, beside those that the calibration finds
 MOST_DRAWN = 5_000  # rows a tree; with more a refit gains nothing (ARCHITECTURE.md)
 
 try:
@@ -93,8 +94,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         The share of each class; with `negative` also a method of `estimate_class_prior`, such as
         "density-ratio", which estimates one for each of them. Sets the label rates where
         `transition` is None, and the costs of `label_weights`; and where "classes" are calibrated,
-        the mean of p(class | x) agrees with shares that were given. None: what the label shares
-        imply, with `negative` by the share that is estimated.
+        the mean of p(class | x) agrees with shares that were given, and goes half of the way to
+        shares that were estimated. None: what the label shares imply, with `negative` by the share
+        that is estimated.
         `negative` is left out of a sequence, and may be left out of a mapping: it has the rest.
     label_weights : None, "costs", mapping or sequence, default=None
         How much a sample of each label counts in training: alike, by the paper's costs, as given.
@@ -398,9 +400,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         if self.calibrate != "classes":
             return Calibration() if weights is None else to_real_world(design.proba, weights)
         found, _ = fit_class_calibration(class_proba, design.proba, index, counts, weights)
-        if self._prior_is_told():
-            return found.matched(class_proba, self._class_prior(design, index, counts), counts)
-        return found
+        if not (self._prior_is_told() or self._rate_is_open()):
+            return found
+        shares = self._class_prior(design, index, counts)
+        part = 1.0 if self._prior_is_told() else TRUST
+        return found.matched(class_proba, shares, counts, part)
 
     # --------------------------------------------------------------------------------- predict
 
