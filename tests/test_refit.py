@@ -16,7 +16,7 @@ from looselabels import (
     IdentifiabilityWarning,
     Transition,
 )
-from looselabels.classifier import _out_of_bag
+from looselabels.classifier import _unseen_classes
 from looselabels.forest import ClassForest
 
 X, TRUTH = load_digits(return_X_y=True)
@@ -213,7 +213,7 @@ def test_rows_that_all_trees_drew_keep_what_was_inferred_in_the_world_of_the_for
     weights = np.array([2.0, 4.0, 1.0])
     seen, inferred = [0.9, 0.1], [0.2, 0.8]
     forest = SimpleNamespace(oob_proba_=np.array([seen, [np.nan, np.nan]]), label_weights_=weights)
-    found = _out_of_bag(forest, np.array([[0.5, 0.5], inferred]), design)
+    found = _unseen_classes(forest, np.array([[0.5, 0.5], inferred]), design)
     moved = inferred * (design.proba @ weights)
     assert_allclose(found, [seen, moved / moved.sum()])
 

@@ -38,7 +38,8 @@ from looselabels.calibration import FLOOR
 INTERVAL = (0.05, 0.95)
 MOST_BINS = 200  # of scores, about: half by the labeled rows, half by the unlabeled
 RISK = 0.1  # that the bounds of the best bin do not hold
-SLOWEST = (3.0, 1.5, 2.0, 4.5, 6.0)  # least κ in "density-ratio": the estimate's, then resamples'
+SLOWEST = 3.0  # least κ in "density-ratio"
+OTHER_SLOWEST = (1.5, 2.0, 4.5, 6.0)  # that its resamples take in turn
 N_RATES = 10  # κ from there on
 N_TIES = 50  # bins that all labeled rows with the same score would be spread over
 TINY = 1e-12  # least odds of a row to be unlabeled
@@ -115,10 +116,11 @@ def density_ratio(labeled, unlabeled, score):
     times = np.maximum(np.ceil(N_TIES * labeled[0] / labeled[0].sum()), 1).astype(int)
     labeled, unlabeled = (np.repeat(a / times, times, axis=1) for a in (labeled, unlabeled))
     share = np.empty(len(labeled))
-    for k, slowest in enumerate(SLOWEST):
+    bounds = SLOWEST, *OTHER_SLOWEST
+    for k, slowest in enumerate(bounds):
         parts = _mixture_parts(labeled[0], slowest)
         weight = np.full(1 + N_RATES, 1 / (1 + N_RATES))
-        for row in range(k, len(labeled), len(SLOWEST)):  # each starts where the last one ended
+        for row in range(k, len(labeled), len(bounds)):  # each starts where the last one ended
             weight = _fit_mixture(labeled[row], unlabeled[row], parts, weight)
             share[row] = weight[0]
     return share

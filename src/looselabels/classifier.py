@@ -363,7 +363,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         of_classes, class_proba, given_label = self._classes(found.class_proba, *known, weights)
         if X is not None:
             forest = _learn_classes(estimator, X, given_label, *known)
-            drawn = _out_of_bag(forest, class_proba, design), *known, forest.label_weights_
+            drawn = _unseen_classes(forest, class_proba, design), *known, forest.label_weights_
             of_classes, class_proba, given_label = self._classes(*drawn)
             self._say("learned the classes from what was inferred")
         # Nothing is set before all is done: what fails leaves the last fit whole.
@@ -470,28 +470,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         """Return the estimator to use, or say which parameter is off."""
         if not (isinstance(self.strength, Real) and float(self.strength) >= 0):
             raise ValueError(f"strength must be 0 or more; it is {short_repr(self.strength)}.")
+        self._check_noise_and_prior()
         if self.negative is not None and self.transition is not None:
             raise ValueError("negative is for transition=None; the transition has its own classes.")
-        if self.noise not in ("estimate", *TRANSITION_METHODS) and not (
-            isinstance(self.noise, Real) and 0 <= float(self.noise) < 1
-        ):
-            raise ValueError(
-                "noise must be a rate from 0 to 1, 'estimate', or a method of estimate_transition; "
-                f"it is {short_repr(self.noise)}. Noise by class goes into transition.with_noise."
-            )
-        if isinstance(self.class_prior, str) and (
-            self.negative is None or self.class_prior not in PRIOR_METHODS
-        ):
-            raise ValueError(
-                f"class_prior by a method ({', '.join(PRIOR_METHODS)}) needs negative, the class "
-                f"that has no labels; class_prior is {short_repr(self.class_prior)} and negative "
-                f"{short_repr(self.negative)}."
-            )
-        if isinstance(self.class_prior, str) and self.noise != 0:
-            raise ValueError(
-                f"class_prior={self.class_prior!r} takes labels for right; with noise="
-                f"{self.noise!r} leave one of them out, or give the share of each class."
-            )
         if self.calibrate not in (None, "classes", "temperature", "marginals"):
             raise ValueError(
                 "calibrate must be 'classes', 'temperature', 'marginals' or None; it is "
@@ -513,6 +494,29 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 "needs. Wrap it: CalibratedClassifierCV(estimator)."
             )
         return estimator
+
+    def _check_noise_and_prior(self):
+        """Say which of the two is off, or that they do not go together."""
+        if self.noise not in ("estimate", *TRANSITION_METHODS) and not (
+            isinstance(self.noise, Real) and 0 <= float(self.noise) < 1
+        ):
+            raise ValueError(
+                "noise must be a rate from 0 to 1, 'estimate', or a method of estimate_transition; "
+                f"it is {short_repr(self.noise)}. Noise by class goes into transition.with_noise."
+            )
+        if isinstance(self.class_prior, str) and (
+            self.negative is None or self.class_prior not in PRIOR_METHODS
+        ):
+            raise ValueError(
+                f"class_prior by a method ({', '.join(PRIOR_METHODS)}) needs negative, the class "
+                f"that has no labels; class_prior is {short_repr(self.class_prior)} and negative "
+                f"{short_repr(self.negative)}."
+            )
+        if isinstance(self.class_prior, str) and self.noise != 0:
+            raise ValueError(
+                f"class_prior={self.class_prior!r} takes labels for right; with noise="
+                f"{self.noise!r} leave one of them out, or give the share of each class."
+            )
 
     def _default_estimator(self):
         return BalancedForestClassifier(n_jobs=self.n_jobs, random_state=self.random_state)
@@ -799,8 +803,8 @@ def _learn_classes(forest, X, given_label, design, index, sample_weight):
     return learned.fit(X, given_label, index, len(design.labels), losses, sample_weight)
 
 
-def _out_of_bag(forest, otherwise, design):
-    """Return p(class | x) of the training rows in the world of the forest.
+def _unseen_classes(forest, otherwise, design):
+    """Return p(class | x) of the training rows, out of bag, in the world of the forest.
 
     Of rows that all of its trees drew it is `otherwise`, of the real world.
     """
