@@ -118,7 +118,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         `label_weights` is None. It learns from unlabeled rows, and from labels that were put right,
         with leaves of its own choice. Where a tree would draw more than 5,000 rows (the labeled
         ones, and up to three unlabeled ones for each) the inference alone is as good, and is left
-        alone. A row's own label then reaches its class_proba_ a little, by way of rows beside it.
+        alone. A row's own label then reaches its class_proba_ a little, by way of rows beside it:
+        to correct few labels among many missing ones, False is better.
     decide : "probable" or "balanced", default="probable"
         Which class `predict` takes: the most probable one, which is right most often; or the one
         whose probability is highest beside its share, p(class | x) / p(class), which is right most
