@@ -252,9 +252,17 @@ def _as_one_label(label_proba, index):
 
 def _for_each_label(found, counts):
     """Return what was found of all positive classes as one for each, by the rows of its label."""
-    parts = counts[:-1] / counts[:-1].sum()
-    share, low, high = (np.append(end[0] * parts, end[1]) for end in found[:3])
-    return ClassPrior(share, low, high, np.repeat(found.labeled, len(parts)))
+    share, low, high = (shared_out(end, counts[:-1]) for end in found[:3])
+    return ClassPrior(share, low, high, np.repeat(found.labeled, len(counts) - 1))
+
+
+def shared_out(shares, parts) -> np.ndarray:
+    """Return the shares of classes, negative last, with those of the others in proportion to parts.
+
+    >>> shared_out(np.array([0.2, 0.4, 0.4]), np.array([1.0, 2.0]))
+    array([0.2, 0.4, 0.4])
+    """
+    return np.append(shares[:-1].sum() * parts / parts.sum(), shares[-1])
 
 
 def _as_shares(counts, unseen, case_control):

@@ -39,7 +39,7 @@ from looselabels.calibration import (
     weighted_transition,
 )
 from looselabels.class_prior import METHODS as PRIOR_METHODS
-from looselabels.class_prior import estimate_class_prior
+from looselabels.class_prior import estimate_class_prior, shared_out
 from looselabels.density import KernelDensityClassifier
 from looselabels.estimate import METHODS as TRANSITION_METHODS
 from looselabels.estimate import estimate_transition
@@ -377,8 +377,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             self.class_prior_ = np.average(class_proba, axis=0, weights=sample_weight)
         if interval is not None and self.class_prior is None:
             # noise moves rows from one positive class to another, and leaves how many there are
-            parts = self.class_prior_[:-1] / self.class_prior_[:-1].sum()
-            interval = tuple(np.append(end[:-1].sum() * parts, end[-1]) for end in interval)
+            interval = tuple(shared_out(end, self.class_prior_[:-1]) for end in interval)
         self.class_prior_interval_ = interval
         self.calibration_, self.class_calibration_ = calibration, of_classes
         self.label_proba_, self.sample_weight_ = label_proba, sample_weight

@@ -81,7 +81,7 @@ def noise_matrix(label_proba, label_index, sample_weight=None, *, random_state=0
             lambda rate: log_likelihood(label_proba, _noise(rate, shape), label_index, weight), most
         )
 
-    if n_labels == 2:  # a wrong label has one place to go
+    if n_labels == 2:  # a wrong label has one place to go: both shapes are the same
         return _noise(best_rate(shapes[0])[0], shapes[0])
     (rate, value), fitted = map(best_rate, shapes)
     if fitted[1] > value + EVIDENCE:
