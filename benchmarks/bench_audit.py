@@ -11,10 +11,10 @@ import numpy as np
 
 from bench_infer import machine
 from looselabels import DecoupledClassifier, Transition
-from looselabels.auditing import audit
+from looselabels.auditing.audit import audit
+from looselabels.auditing.report import render
 from looselabels.datasets import make_loose_labels
-from looselabels.forest import BalancedForestClassifier
-from looselabels.report import render
+from looselabels.learning.forest import BalancedForestClassifier
 from simulate import blobs
 
 MOST_ROWS = 500  # that the page shows

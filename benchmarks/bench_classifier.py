@@ -15,7 +15,7 @@ from sklearn.model_selection import cross_val_predict
 from bench_infer import machine
 from looselabels import DecoupledClassifier, Transition
 from looselabels.datasets import make_loose_labels
-from looselabels.out_of_sample import LabelStratifiedKFold
+from looselabels.model_selection import LabelStratifiedKFold
 from simulate import image_like
 
 

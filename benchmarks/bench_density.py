@@ -13,7 +13,7 @@ from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
 from bench_infer import machine
-from looselabels.density import ROWS_A_BLOCK, STEPS, kernel_sums
+from looselabels.learning.density import ROWS_A_BLOCK, STEPS, kernel_sums
 from simulate import image_like
 
 BANDWIDTH = 5.0  # standard deviations, of 784 features

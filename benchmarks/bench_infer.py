@@ -27,7 +27,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
-from looselabels import IdentifiabilityWarning, infer
+from looselabels import infer
+from looselabels.exceptions import IdentifiabilityWarning
 from looselabels.inference import condition_on_label, objective
 from simulate import confusion, image_like, joint_problem, partial_transition, simulate
 

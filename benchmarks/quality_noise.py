@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 
 from bench_infer import machine
 from looselabels import DecoupledClassifier, audit
+from looselabels.command.demo import CLASSES, spoiled_digits
 from looselabels.datasets import make_gaussians
-from looselabels.demo import CLASSES, spoiled_digits
 
 NOISES = [("alike", 0.05), ("alike", 0.2), ("alike", 0.4), ("next", 0.1), ("next", 0.3)]
 

@@ -15,8 +15,8 @@ from sklearn.datasets import load_digits
 
 from bench_infer import machine
 from looselabels import DecoupledClassifier, Transition
-from looselabels.estimate import METHODS, estimate_transition
-from looselabels.likelihood import noise_matrix
+from looselabels.estimation.noise import noise_matrix
+from looselabels.estimation.transition import METHODS, estimate_transition
 from quality_noise import spoiled
 
 NOISES = [("alike", 0.0), ("alike", 0.2), ("next", 0.3), ("alike", 0.4)]

@@ -22,7 +22,7 @@ from experiments.cells import (
     told_nothing,
 )
 from looselabels import DecoupledClassifier
-from looselabels.out_of_sample import align
+from looselabels.learning.out_of_sample import align
 
 TREES, LEAF = 100, 10
 

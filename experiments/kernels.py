@@ -25,7 +25,7 @@ from experiments.cells import (
 from experiments.progress import minutes, say
 from looselabels import DecoupledClassifier
 from looselabels._validation import as_numpy, import_extra
-from looselabels.density import KernelSums, _leave_one_out, _normalized, kernel_sums
+from looselabels.learning.density import KernelSums, _leave_one_out, _normalized, kernel_sums
 
 # In standard deviations of a pixel. The more labels, and the fewer wrong ones, the smaller: a part
 # of the rows, with a wider grid, chose among all of these but the first.

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from looselabels import Decoupling, KernelDensityClassifier, Transition, infer
+from looselabels import KernelDensityClassifier, Transition, infer
 from looselabels.datasets import Gaussians, gaussian_class_proba, make_gaussians
-from looselabels.inference import class_proba_from, condition_on_label
+from looselabels.inference import Decoupling, class_proba_from, condition_on_label
 
 N_SAMPLES, N_LABELED, BANDWIDTH, STRENGTH, DRAWS = 200, 12, 0.3, 10.0, 10
 REACH = 5.0  # the figure shows −5 to 5 of both features

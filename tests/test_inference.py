@@ -9,24 +9,23 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-import reference
 from looselabels import _blocks, _rows, inference
 from looselabels._validation import (
-    IdentifiabilityWarning,
-    InconsistentLabelWarning,
     as_numpy,
 )
+from looselabels.exceptions import IdentifiabilityWarning, InconsistentLabelWarning
 from looselabels.inference import (
     condition_on_label,
     infer,
     objective,
     transition_from_labels,
 )
-from strategies import positive_rows, simplex_rows
+from tests import reference
+from tests.strategies import positive_rows, simplex_rows
 
 PU = np.array([[0.4, 0.6], [0.0, 1.0]])
 SEMI = np.array([[0.1, 0.0, 0.9], [0.0, 0.1, 0.9]])
-quiet = pytest.mark.filterwarnings("ignore::looselabels.IdentifiabilityWarning")
+quiet = pytest.mark.filterwarnings("ignore::looselabels.exceptions.IdentifiabilityWarning")
 
 
 @pytest.fixture(params=["compiled", "batched"])
@@ -145,7 +144,7 @@ def test_classes_that_no_label_tells_apart_share_alike(solver):
     assert_allclose(found.class_proba, [[0.25, 0.25, 0.5], [0.5, 0.5, 0]], atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::looselabels.IdentifiabilityWarning")
+@pytest.mark.filterwarnings("ignore::looselabels.exceptions.IdentifiabilityWarning")
 def test_of_many_optima_the_closest_to_uniform_is_taken(rng, solver):
     # Ten classes, three labels: the optima are many, and the closest has classes at zero.
     label_proba, transition = rng.dirichlet(np.full(3, 0.3), 60), rng.dirichlet(np.full(3, 0.5), 10)

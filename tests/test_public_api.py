@@ -39,7 +39,7 @@ def public_callables():
         thing = getattr(looselabels, name)
         if inspect.isfunction(thing):
             yield name, thing
-        elif inspect.isclass(thing) and thing.__module__ != "looselabels._validation":
+        elif inspect.isclass(thing) and thing.__module__ != "looselabels.exceptions":
             yield name, thing
             for attribute, value in vars(thing).items():
                 function = value.__func__ if isinstance(value, classmethod) else value

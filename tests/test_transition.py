@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looselabels._validation import IdentifiabilityWarning, InconsistentLabelWarning
+from looselabels.exceptions import IdentifiabilityWarning, InconsistentLabelWarning
 from looselabels.transition import Transition
-from strategies import names, positive_rows, simplex_rows
+from tests.strategies import names, positive_rows, simplex_rows
 
 pandas = pytest.importorskip("pandas", reason="the extra `tables` is not installed")
 polars = pytest.importorskip("polars", reason="polars is not installed")

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from looselabels import DecoupledClassifier, audit
-from looselabels.calibration import beside_shares
+from looselabels.estimation.calibration import beside_shares
 
 # What a user knows of the labels, and says. Where labels can be wrong nobody knows how many are;
 # "clean" labels could be wrong for all one knows. The negative class and the meanings of labels are

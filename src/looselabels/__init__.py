@@ -2,36 +2,37 @@
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+from looselabels._renamed import NAMES as _RENAMED
+from looselabels._renamed import find_old_modules, renamed
 
-# Where each public name lives. Nothing is imported before it is asked for, so that importing the
-# package and `looselabels --help` stay quick; `__init__.pyi` shows the names to type checkers.
+__version__ = "0.2.0.dev0"
+
+# Where each public name is defined. Nothing is imported before it is used, so that importing the
+# package and `looselabels --help` are quick; `__init__.pyi` shows the names to type checkers.
 _HOME = {
-    "Audit": "auditing",
-    "BalancedForestClassifier": "forest",
-    "DecoupledClassifier": "classifier",
-    "Decoupling": "inference",
-    "IdentifiabilityWarning": "_validation",
-    "InconsistentLabelWarning": "_validation",
-    "KernelDensityClassifier": "density",
-    "LabelStratifiedKFold": "out_of_sample",
+    "BalancedForestClassifier": "learning.forest",
+    "DecoupledClassifier": "learning.classifier",
+    "KernelDensityClassifier": "learning.density",
     "Transition": "transition",
-    "audit": "auditing",
-    "diagnose": "diagnostics",
-    "estimate_class_prior": "class_prior",
-    "estimate_transition": "estimate",
+    "audit": "auditing.audit",
+    "diagnose": "auditing.diagnose",
+    "estimate_class_prior": "estimation.class_prior",
+    "estimate_transition": "estimation.transition",
     "infer": "inference",
-    "load": "persistence",
-    "neg_label_log_loss": "classifier",
-    "save": "persistence",
+    "load": "learning.persistence",
+    "save": "learning.persistence",
 }
 
 __all__ = sorted(_HOME)
+
+find_old_modules()
 
 
 def __getattr__(name):
     if name in _HOME:
         return getattr(import_module(f"looselabels.{_HOME[name]}"), name)
+    if name in _RENAMED:
+        return renamed(name)
     raise AttributeError(f"module 'looselabels' has no attribute {name!r}")
 
 

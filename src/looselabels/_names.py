@@ -1,5 +1,6 @@
 """Names of classes and labels: read from lists, columns and tables, matched, and shown."""
 
+import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
@@ -112,6 +113,19 @@ def swap_name(name: Hashable, old: Hashable, new: Hashable) -> Hashable:
 
 
 # ------------------------------------------------------------------------------ columns and tables
+
+
+def as_column(y):
+    """Return y as a column; a table with one column is accepted with a warning."""
+    if y is None:
+        raise ValueError("This classifier requires y to be passed, but the target y is None.")
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        message = "A column-vector y was passed when a 1d array was expected."
+        warnings.warn(message, DataConversionWarning, stacklevel=3)
+        return y[:, 0] if isinstance(y, np.ndarray) else y.iloc[:, 0]
+    return y
 
 
 def read_column(argument: str, column) -> tuple[tuple, np.ndarray]:

@@ -6,15 +6,6 @@ from importlib import import_module
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array, to_device
 
-
-class IdentifiabilityWarning(UserWarning):
-    """The labels leave open which class distribution is right."""
-
-
-class InconsistentLabelWarning(UserWarning):
-    """The data hold labels that the transition says cannot occur."""
-
-
 # ------------------------------------------------------------------------------------------ arrays
 
 

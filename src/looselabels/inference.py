@@ -30,8 +30,6 @@ from looselabels._blocks import (
 )
 from looselabels._rows import on_simplex
 from looselabels._validation import (
-    IdentifiabilityWarning,
-    InconsistentLabelWarning,
     as_float_array,
     as_numpy,
     check_2d,
@@ -44,6 +42,7 @@ from looselabels._validation import (
     check_sample_weight,
     some_of,
 )
+from looselabels.exceptions import IdentifiabilityWarning, InconsistentLabelWarning
 
 
 class Decoupling(NamedTuple):

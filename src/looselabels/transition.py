@@ -24,8 +24,6 @@ from looselabels._names import (
     swap_name,
 )
 from looselabels._validation import (
-    IdentifiabilityWarning,
-    InconsistentLabelWarning,
     as_numpy,
     check_class_prior,
     check_row_stochastic,
@@ -33,6 +31,7 @@ from looselabels._validation import (
     import_extra,
     short_repr,
 )
+from looselabels.exceptions import IdentifiabilityWarning, InconsistentLabelWarning
 from looselabels.inference import infer
 from looselabels.plotting import TransitionDisplay
 

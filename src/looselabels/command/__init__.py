@@ -1,0 +1,1 @@
+"""The command `looselabels`: everything that reads or writes tables and folders."""

@@ -1,0 +1,1 @@
+"""What labels tell about themselves: noise, transitions, class shares, calibration."""

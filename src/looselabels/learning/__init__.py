@@ -1,0 +1,1 @@
+"""From features and labels to classes: the classifier and its estimators."""

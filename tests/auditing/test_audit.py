@@ -1,0 +1,481 @@
+"""The audit: labels that are doubted, in words, and numbers that agree with the inference."""
+
+import json
+from time import perf_counter
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.naive_bayes import GaussianNB
+
+from looselabels import DecoupledClassifier, Transition
+from looselabels.auditing.audit import DOUBTED, POSSIBLE, Audit, audit, meanings
+from looselabels.datasets import make_gaussians, make_loose_labels
+from looselabels.exceptions import IdentifiabilityWarning
+from looselabels.learning.density import KernelDensityClassifier
+
+COLUMNS = ["row", "label", "suggestion", "class_proba", "label_proba", "doubt", "why"]
+PARTS = [
+    "schema", "looselabels", "n_rows", "n_labeled", "design", "classes", "transition", "wrong",
+    "flow", "calibration", "infeasible", "unsupported_labels", "indistinct_classes", "converged",
+    "findings",
+]  # fmt: skip
+HOSTILE = ["<script>", "a\nb", "\x1b[31mred", "x" * 300, "", " ", "label", "{0}", "\u202egnp", "é"]
+
+
+def fitted(design, n_samples=300, **parameters):
+    """Return a classifier of the Gaussians, and the labels that it was fitted to."""
+    data = make_gaussians(n_samples, random_state=0)
+    position = {name: k for k, name in enumerate(data.classes)}
+    classes = [design.classes[position[name] % len(design.classes)] for name in data.y]
+    labels = make_loose_labels(classes, design, random_state=0)
+    clf = DecoupledClassifier(GaussianNB(), design, cv=3, random_state=0, **parameters)
+    return clf.fit(data.X, labels), labels, data.X
+
+
+def partly_labeled():
+    names = ["red", "green", "blue", "other"]
+    return Transition.partial(names, labeled=0.6).with_noise(0.1)
+
+
+@pytest.fixture(scope="module")
+def found():
+    clf, labels, _ = fitted(partly_labeled())
+    return audit(clf, labels)
+
+
+# --------------------------------------------------------------------------------------- the table
+
+
+def test_the_table_has_one_row_a_sample_in_the_columns_it_promises(found):
+    table = found.table()
+    assert list(table.columns) == COLUMNS
+    assert sorted(table["row"]) == list(range(300))
+
+
+def test_pandas_and_polars_get_the_same_rows(found):
+    polars = pytest.importorskip("polars")
+    table = found.table("polars")
+    assert isinstance(table, polars.DataFrame)
+    assert table.columns == COLUMNS
+    pandas = found.table()
+    for name in COLUMNS:
+        assert table[name].to_list() == pandas[name].tolist()
+
+
+def test_the_most_doubted_label_comes_first_and_rows_without_a_label_last(found):
+    table = found.table()
+    n_labeled = found.is_labeled.sum()
+    labeled, rest = table[:n_labeled], table[n_labeled:]
+    assert labeled["doubt"].is_monotonic_decreasing
+    assert all(label is not None for label in labeled["label"])
+    assert all(label is None for label in rest["label"])
+    assert not rest["doubt"].any()
+    assert table["doubt"].between(0, 1).all()
+
+
+def test_rows_that_are_doubted_alike_keep_their_order():
+    label_proba = np.tile([0.5, 0.5], (40, 1))
+    t = Transition.identity(["a", "b"]).with_noise(0.1)
+    table = audit(label_proba=label_proba, labels=["a", "b"] * 20, transition=t).table()
+    for _, rows in table.groupby("label"):
+        assert rows["row"].is_monotonic_increasing
+
+
+def test_each_row_says_what_the_inference_says(found):
+    W, T = found.clf.class_proba_given_label_, found.transition
+    index = T.label_index([record["label"] for record in found.records()])
+    for record, s in zip(found.records(), index.tolist(), strict=True):
+        i = record["row"]
+        assert T.classes[W[i].argmax()] == record["suggestion"]
+        assert record["class_proba"] == W[i].max()
+        assert record["label_proba"] == pytest.approx(found.clf.class_proba_[i] @ T.proba[:, s])
+        if record["label"] is not None:
+            wrong = 1 - W[i, T.classes.index(record["label"])]
+            assert record["doubt"] == pytest.approx(wrong, abs=1e-12)
+
+
+def test_the_clause_follows_the_doubt(found):
+    starts = set()
+    for record in found.records():
+        why, label, best = record["why"], record["label"], record["suggestion"]
+        if label is None:
+            assert why == f"no label; looks like {best!r}"
+        elif record["doubt"] > DOUBTED:
+            assert why == f"looks like {best!r}, not {label!r}"
+        elif record["doubt"] > POSSIBLE:
+            other = why.removeprefix("could be ").strip("'")
+            assert other in found.transition.classes
+            assert other != label
+        else:
+            assert why == "fits"
+        assert why == found.why(record["row"])
+        starts.add(why.split()[0])
+    assert starts == {"no", "looks", "could", "fits"}
+
+
+def test_the_first_records_are_the_top_of_all_of_them(found):
+    assert found.records(7) == found.records()[:7]
+    assert found.records(0) == []
+
+
+def test_records_hold_plain_values(found):
+    for record in found.records():
+        assert type(record["row"]) is int
+        assert {type(record[name]) for name in ("class_proba", "label_proba", "doubt")} == {float}
+    json.dumps(found.records())
+
+
+def test_names_stay_what_they_are_in_a_table():
+    t = Transition.partial([0, 1], labeled=0.5)
+    found = audit(*fitted(t, 100)[:2])
+    assert {type(name) for name in found.table()["label"]} == {int, type(None)}
+    assert set(found.table()["suggestion"]) == {0, 1}
+    sets = Transition.combine({"a": t, 1: t}, sizes={"a": 1, 1: 1})
+    found = audit(*fitted(sets, 100)[:2])
+    assert set(found.table()["label"]) == set(sets.labels)
+
+
+def test_polars_takes_numbers_as_they_are_and_tuples_as_text():
+    pytest.importorskip("polars")
+    t = Transition.partial([0, 1], labeled=0.5)
+    found = audit(*fitted(t, 100)[:2])
+    assert set(found.table("polars")["label"]) == {0, 1, None}
+    sets = Transition.combine({"a": t, 1: t}, sizes={"a": 1, 1: 1})
+    found = audit(*fitted(sets, 100)[:2])
+    texts = {"a: 0", "a: 1", "a: (unlabeled)", "1: 0", "1: 1", "1: (unlabeled)"}
+    assert set(found.table("polars")["label"]) == texts
+
+
+def test_rows_of_a_hundred_thousand_take_no_time():
+    rng = np.random.default_rng(0)
+    names = [f"class {k}" for k in range(10)]
+    given = rng.dirichlet(np.full(10, 0.3), 100_000)
+    clf = DecoupledClassifier()
+    clf.transition_ = Transition.partial(names, labeled=0.7).with_noise(0.2)
+    found = Audit(clf, rng.integers(11, size=100_000), given, given, None)
+    begin = perf_counter()
+    assert len(found.records()) == 100_000
+    assert perf_counter() - begin < 5  # 0.5 s on a quiet machine
+
+
+# ------------------------------------------------------------------------------ what a label means
+
+
+def test_a_label_that_names_a_class_means_it():
+    assert_array_equal(meanings(Transition.identity(["a", "b", "c"])), np.eye(3))
+    noisy = Transition.identity(["a", "b", "c"]).with_noise(0.6)  # more often wrong than right
+    assert_array_equal(meanings(noisy), np.eye(3))
+
+
+def test_the_missing_label_is_right_for_every_class():
+    t = Transition.partial(["cat", "dog"], labeled={"cat": 1, "dog": 0.1}, negative="other")
+    assert_array_equal(meanings(t), [[1, 0, 0], [0, 1, 0], [1, 1, 1]])
+
+
+def test_a_coarse_label_means_each_of_its_classes():
+    t = Transition.from_meanings({"dog": "dog", "canine": ["dog", "wolf"], "cat": "cat"})
+    assert t.classes == ("dog", "wolf", "cat")
+    assert_array_equal(meanings(t), [[1, 0, 0], [1, 1, 0], [0, 0, 1]])
+    assert_array_equal(meanings(t.with_noise(0.1)), [[1, 0, 0], [1, 1, 0], [0, 0, 1]])
+
+
+def test_not_a_cat_means_all_the_others():
+    t = Transition.from_meanings({"cat": "cat", "dog": "dog", "not cat": ["dog", "fox"]})
+    assert_array_equal(meanings(t)[2], [0, 1, 1])
+
+
+def test_labels_of_several_data_sets_mean_what_they_mean_in_each():
+    pets = Transition.identity(["cat", "dog"]).with_noise(0.2)
+    web = Transition.partial(["cat"], labeled=0.5, negative="dog")
+    t = Transition.combine({"pets": pets, "web": web}, sizes={"pets": 1, "web": 3})
+    assert_array_equal(meanings(t), [[1, 0], [0, 1], [1, 0], [1, 1]])
+
+
+def test_a_tuple_that_is_a_class_means_itself():
+    t = Transition.identity([("a", "x"), ("b", "x"), "x"]).with_noise(0.1)
+    assert_array_equal(meanings(t), np.eye(3))
+
+
+def test_a_label_that_no_class_gets_can_not_be_wrong():
+    t = Transition([[1, 0, 0], [0, 1, 0]], ["a", "b"], ["a", "b", "never"])
+    assert_array_equal(meanings(t)[2], [1, 1])
+
+
+def test_a_coarse_label_is_doubted_as_a_whole():
+    meant = {"dog": "dog", "canine": ["dog", "wolf"], "cat": "cat"}
+    t = Transition.from_meanings(meant).with_noise(0.1)
+    label_proba = np.repeat([[0.6, 0.35, 0.05], [0.05, 0.9, 0.05], [0.05, 0.05, 0.9]], 20, axis=0)
+    labels = ["dog"] * 20 + ["canine"] * 20 + ["cat"] * 19 + ["canine"]
+    found = audit(label_proba=label_proba, labels=labels, transition=t)
+    (first, second) = found.records(2)
+    assert (first["row"], first["suggestion"]) == (59, "cat")
+    assert second["doubt"] < POSSIBLE
+    W = found.class_proba_given_label
+    assert_allclose(found.doubt[20:40], W[20:40, t.classes.index("cat")], atol=1e-12)
+
+
+# ------------------------------------------------------------------------------------- ways to call
+
+
+def test_probabilities_of_any_model_are_audited_as_by_a_classifier():
+    clf, labels, _ = fitted(partly_labeled())
+    given, design = clf.label_proba_, clf.transition_
+    found = audit(label_proba=given, labels=labels, transition=design)
+    again = DecoupledClassifier(transition=design).fit_from_proba(given, labels)
+    expected = audit(again, labels)
+    assert found.records() == expected.records()
+    assert found.summary() == expected.summary()
+
+
+def test_without_a_transition_noise_is_estimated():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=400)
+    labels = np.where(rng.random(400) < 0.2, (y + rng.integers(1, 3, 400)) % 3, y)
+    label_proba = (0.8 * np.eye(3) + 0.1 * (1 - np.eye(3)))[y]
+    found = audit(label_proba=label_proba, labels=labels)
+    assert_allclose(found.transition.proba, 0.7 * np.eye(3) + 0.1, atol=0.05)
+    assert set(found.table()["row"][: np.sum(labels != y)]) == set(np.flatnonzero(labels != y))
+
+
+def test_rows_that_were_not_fitted_to_are_audited_by_what_is_predicted_of_them():
+    clf, _, X = fitted(partly_labeled())
+    new, labels = X[:50] + 0.1, ["red", None] * 25
+    found = audit(clf, labels, new)
+    assert_array_equal(found.class_proba, clf.predict_proba(new))
+    assert_array_equal(found.class_proba_given_label, clf.predict_proba_given_label(new, labels))
+    summary = found.summary()
+    assert (summary["n_rows"], summary["n_labeled"], summary["infeasible"]) == (50, 25, None)
+
+
+def test_a_loaded_model_audits_as_the_one_that_was_saved(tmp_path):
+    pytest.importorskip("skops")
+    from looselabels import load, save
+
+    for parameters in ({}, {"strength": 50}):
+        clf, labels, X = fitted(partly_labeled(), **parameters)
+        save(clf, tmp_path / "model")
+        loaded = load(tmp_path / "model")
+        expected = audit(clf, labels, X)
+        assert audit(loaded, labels, X).summary() == expected.summary()
+        assert audit(loaded, labels, X).records() == expected.records()
+        with pytest.raises(ValueError, match=r"carries no rows: pass them, audit\(clf, y, X\)"):
+            audit(loaded, labels)
+        for file in (tmp_path / "model").iterdir():
+            file.unlink()
+        (tmp_path / "model").rmdir()
+
+
+def test_what_is_missing_is_said():
+    with pytest.raises(ValueError, match=r"\(clf, y\), or label_proba= and labels="):
+        audit()
+    with pytest.raises(ValueError, match="one is missing"):
+        audit(label_proba=np.eye(2))
+    with pytest.raises(ValueError, match="one is missing"):
+        audit(labels=["a", "b"])
+    clf, labels, X = fitted(partly_labeled())
+    with pytest.raises(ValueError, match="y"):
+        audit(clf)
+    with pytest.raises(ValueError, match="y has 299 rows; the classifier was fitted to 300"):
+        audit(clf, labels[1:])
+    with pytest.raises(ValueError, match=r"299|300"):
+        audit(clf, labels, X[1:])
+    with pytest.raises(ValueError, match=r"labels \['purple'\] are not in the transition"):
+        audit(clf, ["purple"] * 300)
+    with pytest.raises(NotFittedError):
+        audit(DecoupledClassifier(), labels)
+    with pytest.raises(ValueError, match=r"one of \('pandas', 'polars'\); it is 'arrow'"):
+        audit(clf, labels).table("arrow")
+
+
+def test_other_labels_than_those_of_the_fit_are_audited_as_given():
+    clf, labels, _ = fitted(partly_labeled())
+    swapped = np.where(labels == "red", "green", labels)
+    found = audit(clf, swapped)
+    reds = [i for i in range(300) if labels[i] == "red"]
+    expected = audit(clf, swapped, fitted(partly_labeled())[2])
+    assert found.doubt[reds].mean() > 0.5
+    assert expected.doubt[reds].mean() > 0.5
+
+
+# --------------------------------------------------------------------------------------- summaries
+
+
+def numbers(value):
+    """Return every number within a summary."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for part in value for number in numbers(part)]
+    return [] if value is None or isinstance(value, str | bool) else [value]
+
+
+@pytest.mark.parametrize("parameters", [{}, {"strength": 50.0}, {"noise": 0.1}])
+def test_a_summary_is_json_with_all_its_parts_and_finite_numbers(parameters):
+    clf, labels, _ = fitted(partly_labeled(), **parameters)
+    summary = audit(clf, labels).summary()
+    assert list(summary) == PARTS
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert np.isfinite(numbers(summary)).all()
+    assert summary["schema"] == 1
+    assert set(summary["wrong"]) == {"expected", "low", "high", "doubted"}
+    assert set(summary["transition"]) == {"classes", "labels", "proba", "low", "high"}
+    assert set(summary["calibration"]) == {"bins", "error"}
+    assert all(
+        set(b) == {"confidence", "frequency", "count"} for b in summary["calibration"]["bins"]
+    )
+
+
+def test_a_summary_agrees_with_the_inference(found):
+    summary, T = found.summary(), found.transition
+    W, index = found.clf.class_proba_given_label_, found.label_index
+    given = np.eye(len(T.labels))[index]
+    assert_allclose(summary["flow"], (W.T @ given).T)
+    assert_allclose(np.sum(summary["flow"], axis=1), given.sum(axis=0))
+    assert summary["n_rows"] == 300
+    assert summary["n_labeled"] == np.sum(index < 4)
+    wrong = summary["wrong"]
+    assert wrong["low"] <= wrong["expected"] <= wrong["high"]
+    assert wrong["low"] < found.doubt.sum() < wrong["high"]
+    assert wrong["doubted"] == np.sum(found.doubt > DOUBTED)
+    assert_allclose(summary["transition"]["proba"], T.proba)
+    assert summary["design"]["labels"] == list(T.labels)
+    low, share, high = ([c[k] for c in summary["classes"]] for k in ("low", "share", "high"))
+    assert (np.less(low, share) & np.less(share, high)).all()
+    assert sum(share) == pytest.approx(1)
+    counts = [b["count"] for b in summary["calibration"]["bins"]]
+    assert sum(counts) == summary["n_labeled"]
+
+
+def test_intervals_hold_what_they_are_of():
+    names = ["red", "green", "blue", "other"]
+    data = make_gaussians(300, random_state=0)
+    noisy = Transition.identity(names).with_noise(0.2)
+    labels = make_loose_labels(data.y, noisy, random_state=0)
+    for model in (
+        DecoupledClassifier(GaussianNB(), noisy, strength=30.0, cv=3, random_state=0),
+        DecoupledClassifier(GaussianNB(), noise="estimate", cv=3, random_state=0),
+    ):
+        summary = audit(model.fit(data.X, labels), labels).summary()
+        low, proba, high = (np.array(summary["transition"][k]) for k in ("low", "proba", "high"))
+        assert (low <= high).all()
+        assert np.mean((low <= proba) & (proba <= high)) > 0.7
+        assert np.mean(high - low) > 0.01
+        wrong = summary["wrong"]
+        assert wrong["low"] < wrong["expected"] < wrong["high"]
+
+
+def test_the_same_seed_gives_the_same_summary_and_another_one_nearly_so():
+    clf, labels, _ = fitted(partly_labeled())
+    summary = audit(clf, labels).summary()
+    assert audit(clf, labels).summary() == summary
+    other = audit(clf, labels, random_state=1).summary()
+    assert other != summary
+    assert other["wrong"]["expected"] == pytest.approx(summary["wrong"]["expected"], rel=0.1)
+
+
+def test_where_every_label_is_right_none_is_doubted():
+    clf, labels, _ = fitted(Transition.identity(["red", "green", "blue", "other"]))
+    found = audit(clf, labels)
+    wrong = {"expected": 0.0, "low": 0.0, "high": 0.0, "doubted": 0}
+    assert found.summary()["wrong"] == wrong
+    assert set(found.table()["why"]) == {"fits"}
+
+
+def test_labels_that_no_row_has_and_classes_that_none_tells_apart_are_named():
+    t = Transition.from_meanings({"pet": ["cat", "dog"], "bird": "bird", "fish": "fish"})
+    t = t.with_noise(0.1)
+    data = make_gaussians(200, random_state=0)
+    labels = np.where(data.y == "red", "pet", "bird")
+    clf = DecoupledClassifier(GaussianNB(), t, cv=3, random_state=0)
+    with pytest.warns(UserWarning, match="not in y"), pytest.warns(IdentifiabilityWarning):
+        clf.fit(data.X, labels)
+    summary = audit(clf, labels).summary()
+    assert summary["unsupported_labels"] == ["fish"]
+    assert summary["indistinct_classes"] == [["cat", "dog"]]
+    assert np.isfinite(numbers(summary)).all()
+    missing = Transition.partial(["a", "b"]).with_noise(0.1)
+    found = audit(label_proba=np.full((4, 3), 1 / 3), labels=["a", "b"] * 2, transition=missing)
+    assert found.summary()["unsupported_labels"] == []  # that nothing is missing is no news
+
+
+def test_an_audit_without_labels_has_nothing_to_doubt():
+    clf, _, X = fitted(partly_labeled())
+    summary = audit(clf, [None] * 20, X[:20]).summary()
+    assert summary["n_labeled"] == 0
+    assert summary["wrong"] == {"expected": 0.0, "low": 0.0, "high": 0.0, "doubted": 0}
+    assert summary["calibration"] == {"bins": [], "error": None}
+
+
+def test_rows_that_no_mix_of_classes_explains_are_counted():
+    t = Transition.partial(["cat"], labeled=0.4, negative="other")
+    rows = np.repeat([[0.3, 0.7], [0.95, 0.05]], [30, 10], axis=0)
+    found = audit(label_proba=rows, labels=["cat", None] * 20, transition=t)
+    assert found.summary()["infeasible"] == 0.25
+
+
+def test_an_audit_tells_of_itself_in_one_line(found):
+    wrong = found.summary()["wrong"]
+    assert repr(found) == (
+        f"Audit(300 rows, {found.is_labeled.sum()} labeled: {wrong['low']:.0f} to "
+        f"{wrong['high']:.0f} labels wrong, {wrong['doubted']} to look at)"
+    )
+
+
+def test_names_of_any_kind_come_through():
+    design = Transition.partial(HOSTILE, labeled=0.9).with_noise(0.1)
+    labels = (HOSTILE * 12)[:110] + [None] * 10
+    label_proba = np.random.default_rng(0).dirichlet(np.ones(11), 120)
+    found = audit(label_proba=label_proba, labels=labels, transition=design)
+    assert json.loads(json.dumps(found.summary())) == found.summary()
+    assert all(record["why"].isprintable() for record in found.records())
+    assert {record["label"] for record in found.records()} == {*HOSTILE, None}
+    assert found.table().shape == (120, 7)
+
+
+def test_a_summary_is_what_the_report_shows(found):
+    pytest.importorskip("jinja2")
+    from looselabels.auditing.report import render
+
+    page = render(found.summary() | {"rows": found.records()})
+    wrong = found.summary()["wrong"]
+    assert f"About {round(wrong['expected'])} of {found.is_labeled.sum()} labels" in page
+
+
+# ------------------------------------------------------------------------------------- real labels
+
+
+@pytest.mark.parametrize("noise", [0.1, "estimate"])
+def test_planted_wrong_labels_come_first(noise):
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    wrong = rng.random(len(y)) < 0.1
+    labels = np.where(wrong, (y + rng.integers(1, 10, len(y))) % 10, y)
+    model = LogisticRegression(C=0.1, max_iter=500)
+    clf = DecoupledClassifier(model, noise=noise, cv=3, random_state=0).fit(X / 16, labels)
+    found = audit(clf, labels)
+    assert average_precision_score(wrong, found.doubt) > 0.9
+    first = found.records(50)
+    assert np.mean([wrong[record["row"]] for record in first]) > 0.95
+    assert np.mean([record["suggestion"] == y[record["row"]] for record in first]) > 0.9
+    summary = found.summary()["wrong"]
+    assert summary["expected"] == pytest.approx(wrong.sum(), rel=0.2)
+
+
+def test_single_precision_is_audited_as_it_is():
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X = X[:, X.std(axis=0) > 0].astype(np.float32)
+    clf = DecoupledClassifier(KernelDensityClassifier(), noise=0.1).fit(X, y)
+    assert clf.label_proba_.dtype == np.float32
+    assert 0 <= audit(clf, y).summary()["infeasible"] <= 1
+
+
+def test_labels_that_cannot_be_wrong_have_no_calibration():
+    design = Transition([[0.5, 0.5], [0.5001, 0.4999]], ["a", "b"], ["x", "y"])
+    labels = ["x", "y"] * 10
+    found = audit(label_proba=np.full((20, 2), 0.5), labels=labels, transition=design)
+    assert found.summary()["calibration"] == {"bins": [], "error": None}

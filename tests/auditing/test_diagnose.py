@@ -1,0 +1,343 @@
+"""What the labels speak against: it fires where an assumption fails, and seldom elsewhere."""
+
+import itertools
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import ndtri
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from looselabels import DecoupledClassifier, Transition
+from looselabels._rows import on_simplex
+from looselabels.auditing.diagnose import (
+    _score,
+    dependence_given_class,
+    diagnose,
+    identifiability,
+    instance_dependence,
+    miscalibration,
+)
+from looselabels.datasets import make_gaussians, make_loose_labels
+from looselabels.exceptions import IdentifiabilityWarning
+
+CLASSES = ("red", "green", "blue", "other")
+UNIFORM = Transition.identity(CLASSES).with_noise(0.3)
+NEXT = Transition(0.7 * np.eye(4) + 0.3 * np.roll(np.eye(4), 1, axis=1), CLASSES, CLASSES)
+
+
+def draw_labels(label_proba, rng):
+    return (rng.random((len(label_proba), 1)) > label_proba.cumsum(axis=1)).sum(axis=1)
+
+
+def clear_rows(n, rng):
+    """Four classes that hardly overlap: their rows, and classes by name."""
+    index = rng.integers(4, size=n)
+    centers = 3 * np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])
+    return centers[index] + rng.standard_normal((n, 2)), np.array(CLASSES, dtype=object)[index]
+
+
+def hard_rows_wrong(X, y, rng):
+    """Labels from across the nearer axis, the more often the closer it is: 24 % or so."""
+    near = np.abs(X).argmin(axis=1)
+    wrong = rng.random(len(y)) < 0.9 * np.exp(-np.abs(X).min(axis=1) / 1.5)
+    across = X * np.where(wrong[:, None] & (near[:, None] == [0, 1]), -1, 1)
+    return np.where(wrong, np.array(CLASSES)[(across < 0) @ [2, 1]], y).astype(object)
+
+
+def average(labels, y):
+    """The transition that is right on average."""
+    counts = [[np.sum((y == k) & (labels == s)) for s in CLASSES] for k in CLASSES]
+    return Transition(on_simplex(np.array(counts, float)), CLASSES, CLASSES)
+
+
+def fitted(X, y, transition, estimator=None, **parameters):
+    estimator = LogisticRegression() if estimator is None else estimator
+    return DecoupledClassifier(estimator, transition, random_state=0, **parameters).fit(X, y)
+
+
+# ------------------------------------------------------------------------------ more than the class
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), GaussianNB()])
+def test_labels_that_are_wrong_in_hard_rows_are_found(rng, estimator):
+    X, y = clear_rows(600, rng)
+    labels = hard_rows_wrong(X, y, rng)
+    clf = fitted(X, labels, average(labels, y), estimator)
+    assert diagnose(clf, labels)[0].found
+
+
+@pytest.mark.parametrize("transition", [Transition.identity(CLASSES), UNIFORM, NEXT])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), GaussianNB()])
+def test_labels_that_only_the_class_decides_are_not(rng, transition, estimator):
+    for X, y in (clear_rows(300, rng), make_gaussians(300, random_state=rng)[:2]):
+        labels = make_loose_labels(y, transition, random_state=rng)
+        assert not diagnose(fitted(X, labels, transition, estimator), labels)[0].found
+
+
+def test_a_transition_that_was_estimated_is_tested_by_rows_of_known_class_only(rng):
+    X, y = clear_rows(400, rng)
+    checked = np.where(rng.random(400) < 0.7, y, None)
+    for labels, expected in (
+        (hard_rows_wrong(X, y, rng), True),
+        (make_loose_labels(y, UNIFORM, random_state=rng), False),
+    ):
+        clf = fitted(X, labels, average(labels, y), GaussianNB())
+        clf.set_params(noise="estimate")  # as if it were: to estimate takes long
+        untested = diagnose(clf, labels)[0]
+        assert not untested.found
+        assert untested.p_value is None
+        assert diagnose(clf, labels, checked)[0].found == expected
+
+
+def test_labels_that_are_missing_in_hard_rows_are_found(rng):
+    X, y = clear_rows(1000, rng)
+    hard = np.exp(-np.abs(X).min(axis=1) / 1.5)
+    for missing, expected in ((0.9 * hard, True), (np.full(1000, hard.mean()), False)):
+        labels = np.where(rng.random(1000) < missing, None, y)
+        assert diagnose(fitted(X, labels, None, GaussianNB()), labels)[0].found == expected
+
+
+def test_the_score_is_the_slope_of_the_log_likelihood(rng):
+    label_proba = rng.dirichlet(np.ones(3), 40)
+    class_proba, transition = rng.dirichlet(np.ones(2), 40), rng.dirichlet(np.ones(3), 2)
+    index = rng.integers(3, size=40)
+    given_label = class_proba * transition.T[index]
+    given_label /= given_label.sum(axis=1, keepdims=True)
+    logs = np.log(np.maximum(label_proba, 0.01 / 3))
+    mean = np.stack([np.average(logs, axis=0, weights=w) for w in given_label.T])
+
+    def log_likelihood(a):
+        tilted = transition * np.exp(a * (logs[:, None, :] - mean))
+        tilted /= tilted.sum(axis=2, keepdims=True)
+        return np.log(np.sum(class_proba * tilted[np.arange(40), :, index], axis=1))
+
+    slope = (log_likelihood(1e-5) - log_likelihood(-1e-5)) / 2e-5
+    assert_allclose(
+        _score(label_proba, transition, index, given_label, np.ones(40)), slope, atol=1e-6
+    )
+
+
+def test_the_permutation_test_has_the_moments_of_all_permutations(rng):
+    label_proba, index = rng.dirichlet(np.ones(3), 9), rng.integers(3, size=9)
+    of_class = np.array([0] * 5 + [1] * 4)
+    logs = np.log(np.maximum(label_proba, 0.01 / 3))
+    totals = []
+    for first in itertools.permutations(index[:5]):
+        for second in itertools.permutations(index[5:]):
+            totals.append(logs[np.arange(9), [*first, *second]].sum())
+    z = (logs[np.arange(9), index].sum() - np.mean(totals)) / np.std(totals)
+    p_value = dependence_given_class(label_proba, of_class, index).p_value
+    assert_allclose(ndtri(1 - p_value), z)
+
+
+def test_where_nothing_varies_there_is_nothing_to_test(rng):
+    label_proba = rng.dirichlet(np.ones(3), 50)
+    index = draw_labels(label_proba, rng)
+    assert instance_dependence(label_proba, np.eye(3), index).p_value is None
+    assert dependence_given_class(label_proba, index, index).p_value is None
+    clf = DecoupledClassifier().fit_from_proba(label_proba, index)
+    assert diagnose(clf, index, [None] * 50)[0].p_value is None
+
+
+def test_label_weights_change_nothing(rng):
+    X, y = make_gaussians(600, random_state=rng)[:2]
+    labels = make_loose_labels(y, UNIFORM, random_state=rng)
+    clf = fitted(X, labels, UNIFORM)
+    before = [finding.p_value for finding in diagnose(clf, labels)]
+    clf.label_weights_ = np.array([5.0, 0.2, 1.0, 2.0])
+    clf.label_proba_ = on_simplex(clf.label_proba_ * clf.label_weights_)
+    after = [finding.p_value for finding in diagnose(clf, labels)]
+    assert_allclose(before[0], after[0], rtol=1e-3)
+    assert before[2] == after[2]
+
+
+def test_a_label_without_weight_is_left_out(rng):
+    X, y = clear_rows(400, rng)
+    labels = make_loose_labels(y, UNIFORM, random_state=rng)
+    clf = fitted(X, labels, UNIFORM, GaussianNB())
+    clf.label_weights_ = np.array([1.0, 1.0, 1.0, 0.0])
+    clf.label_proba_ = on_simplex(clf.label_proba_ * clf.label_weights_)
+    finding = diagnose(clf, labels)[0]
+    rest = labels != "other"
+    proba = on_simplex(UNIFORM.proba[:, :3])
+    index = UNIFORM.label_index(labels)[rest]
+    alone = instance_dependence(clf.label_proba_[rest, :3], proba, index)
+    assert finding.p_value == pytest.approx(alone.p_value)
+
+
+# -------------------------------------------------------------------- identifiability, calibration
+
+
+def test_classes_that_no_label_tells_apart_are_named():
+    pets = Transition.from_meanings({"pet": ["cat", "dog"], "other": "other"})
+    finding = identifiability(pets)
+    assert finding.found
+    assert "('cat', 'dog')" in finding.words
+
+
+@pytest.mark.parametrize(
+    ("proba", "found"),
+    [
+        ([[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0]], True),  # the third is a mixture of the others
+        ([[0.0001, 0.9999], [0, 1]], True),  # one label in ten thousand
+        ([[0.1, 0.9], [0, 1]], False),
+    ],
+)
+def test_mixtures_that_look_the_same_and_labels_that_hardly_differ_are_found(proba, found):
+    columns = range(len(proba[0]))
+    assert identifiability(Transition(proba, range(len(proba)), columns)).found == found
+
+
+def test_the_words_tell_a_low_rank_from_a_bad_condition():
+    mixture = Transition([[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0]], range(3), range(3))
+    rare = Transition([[0.0001, 0.9999], [0, 1]], range(2), range(2))
+    assert "rank 2 for 3 classes" in identifiability(mixture).words
+    assert "condition number" in identifiability(rare).words
+
+
+def test_whatever_the_transition_warns_of_is_found(rng):
+    for n_labels in (2, 3, 4):
+        transition = Transition(rng.dirichlet(np.ones(n_labels), 3), range(3), range(n_labels))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", IdentifiabilityWarning)
+            transition.check_identifiable()
+        assert identifiability(transition).found == bool(caught)
+
+
+def test_labels_drawn_from_what_was_said_seldom_alarm(rng):
+    alarms = 0
+    for n in (10, 30, 100, 1000):
+        for _ in range(50):
+            label_proba = rng.dirichlet(np.ones(3), n)
+            labels = draw_labels(label_proba, rng)
+            alarms += miscalibration(label_proba, labels, n_draws=200).found
+    assert alarms <= 8  # of 200 at a level of .01: more than 8 come once in 5,000 times
+
+
+def test_a_model_that_is_too_sure_is_found(rng):
+    truth = rng.dirichlet(np.ones(3), 500)
+    labels = draw_labels(truth, rng)
+    assert miscalibration(on_simplex(truth**4), labels).found
+
+
+def test_a_small_error_does_not_alarm_however_many_rows_there_are():
+    label_proba = np.array([[0.7, 0.3]] * 20_000)
+    finding = miscalibration(label_proba, (np.arange(20_000) % 100 >= 72).astype(int))
+    assert finding.p_value < 0.01
+    assert not finding.found
+
+
+def test_a_classifier_that_is_too_sure_is_found_unless_it_is_calibrated(rng):
+    X, y = make_gaussians(800, random_state=rng)[:2]
+    often = np.tile(X, 5)  # naive Bayes takes copies for news
+    clf = fitted(often, y, None, GaussianNB(), calibrate=None)
+    assert diagnose(clf, y)[2].found
+    assert not diagnose(fitted(often, y, None, GaussianNB()), y)[2].found
+
+
+# ------------------------------------------------------------------------------------------- words
+
+
+def test_rows_that_are_not_those_of_the_fit_are_refused(rng):
+    X, y = clear_rows(100, rng)
+    clf = fitted(X, y, None)
+    with pytest.raises(ValueError, match="y has 99 rows; the classifier has 100"):
+        diagnose(clf, y[:99])
+    with pytest.raises(ValueError, match="classes has 99 rows; y has 100"):
+        diagnose(clf, y, y[:99])
+    with pytest.raises(ValueError, match="purple"):
+        diagnose(clf, y, np.where(y == "red", "purple", y))
+
+
+def test_every_finding_is_said_in_sentences(rng):
+    X, y = clear_rows(300, rng)
+    labels = hard_rows_wrong(X, y, rng)
+    findings = diagnose(fitted(X, labels, UNIFORM), labels)
+    assert [finding.kind for finding in findings] == ["instance", "identifiability", "calibration"]
+    for finding in findings:
+        assert finding.words[0].isupper()
+        assert finding.words.endswith(".")
+
+
+# -------------------------------------------------------------------------------------------- slow
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", [LogisticRegression(), GaussianNB()])
+def test_at_most_five_alarms_in_a_hundred_are_false(estimator):
+    """80 samples for each kind of noise; at the level of .01 more than 4 come once in 1,000."""
+    for transition in (UNIFORM, NEXT):
+        told, checked = 0, 0
+        for seed in range(80):
+            rng = np.random.default_rng(seed)
+            X, y = make_gaussians(400, random_state=rng)[:2] if seed % 2 else clear_rows(400, rng)
+            labels = make_loose_labels(y, transition, random_state=rng)
+            clf = fitted(X, labels, transition, estimator)
+            told += diagnose(clf, labels)[0].found
+            checked += diagnose(clf, labels, np.where(rng.random(400) < 0.7, y, None))[0].found
+        assert told <= 4
+        assert checked <= 4
+
+
+@pytest.mark.slow
+def test_people_who_label_pictures_look_at_more_than_the_class():
+    file = Path(os.environ.get("LOOSELABELS_DATA", ".")) / "cifar10n" / "cifar10n.npz"
+    if not file.is_file():
+        pytest.skip("cifar10n/cifar10n.npz is not in LOOSELABELS_DATA")
+    data = np.load(file)
+    rng = np.random.default_rng(0)
+    rows = rng.choice(50_000, 4000, replace=False)
+    X = data["X_train"][rows] * data["scale"] + data["offset"]
+    y, worst = data["y_train_clean"].astype(int), data["y_train_worst"].astype(int)
+    joint = np.zeros((10, 10))
+    np.add.at(joint, (y, worst), 1)
+    transition = Transition(on_simplex(joint), range(10), range(10))
+    y, people = y[rows], worst[rows]
+    dice = make_loose_labels(y, transition, random_state=rng).astype(int)
+    estimator = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
+    checked = np.where(rng.random(4000) < 0.1, y, None)
+    for labels, expected in ((people, True), (dice, False)):
+        clf = fitted(X, labels, transition, estimator)
+        assert diagnose(clf, labels)[0].found == expected
+        assert diagnose(clf, labels, checked)[0].found == expected
+
+
+def test_weighted_rows_count_as_often_as_their_weight():
+    rng = np.random.default_rng(0)
+    label_1 = rng.uniform(0.55, 0.95, 1500)
+    labels = (rng.random(1500) < label_1).astype(int)
+    label_proba = np.column_stack([1 - label_1, label_1])
+    # rows with label 1 are there ten times as often as in the world that label_proba is of
+    times = np.where(labels == 1, 10, 1)
+    many = np.repeat(np.arange(1500), times)
+    assert miscalibration(label_proba[many], labels[many]).found
+    assert not miscalibration(label_proba[many], labels[many], 1 / times[many]).found
+    told, some = np.array([[0.8, 0.2], [0.2, 0.8]]), np.arange(1500) % 3 == 0
+    weighted = instance_dependence(label_proba, told, labels, some.astype(float))
+    alone = instance_dependence(label_proba[some], told, labels[some])
+    assert weighted.p_value == pytest.approx(alone.p_value, rel=1e-3)
+
+
+def test_labels_that_say_nothing_do_not_dilute_the_calibration_error():
+    rng = np.random.default_rng(0)
+    label_proba = np.column_stack([np.full(2000, 0.045), np.full(2000, 0.005), np.full(2000, 0.95)])
+    drawn = rng.choice(3, 2000, p=[0.025, 0.025, 0.95])  # said 9 : 1, seen 1 : 1
+    for unlabeled in (None, "?"):
+        names = np.array(["a", "b", unlabeled], dtype=object)
+        design = Transition.partial(["a", "b"], labeled=0.05, unlabeled=unlabeled)
+        clf = DecoupledClassifier(transition=design, calibrate=None)
+        clf.fit_from_proba(label_proba, names[drawn])
+        assert diagnose(clf, names[drawn])[2].found
+
+
+def test_a_class_that_is_none_is_named():
+    clf = DecoupledClassifier().fit_from_proba(np.full((4, 2), 0.5), ["a", "b"] * 2)
+    with pytest.raises(ValueError, match=r"classes holds \('zebra',\)|classes holds \['zebra'\]"):
+        diagnose(clf, ["a", "b"] * 2, ["zebra", None, "a", "b"])

@@ -1,0 +1,779 @@
+"""The command: what each option does, and its manners. Bad input: test_cli_bad_input.py.
+
+Most tests fit a kernel and tell the noise: a fifth of a second, where a forest takes more.
+"""
+
+import errno
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from types import SimpleNamespace
+
+import click
+import numpy as np
+import pytest
+
+from looselabels import Transition, __version__
+from looselabels.command import cli, workflow
+from looselabels.command.cli import run
+from tests.command.calls import (
+    CSV,
+    QUICK,
+    WRITTEN,
+    animals,
+    called,
+    files,
+    pd,
+    read_csv,
+    small_model,
+)
+
+COMMANDS = ("audit", "fit", "predict", "design", "demo")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Each test works in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """One audit with all defaults, by a forest, of a table with an identifier and a constant."""
+    folder = tmp_path_factory.mktemp("audited")
+    frame = animals(100).assign(id=range(100), planet="earth")
+    frame.to_csv(folder / "animals.csv", index=False)
+    before = os.getcwd()
+    os.chdir(folder)
+    result = called("audit", "animals.csv", "--label", "species", "--json")
+    os.chdir(before)
+    return SimpleNamespace(folder=folder, frame=frame, out=folder / "animals-audit", result=result)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return small_model(tmp_path_factory.mktemp("model"))
+
+
+# ---------------------------------------------------------------------------------------- manners
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
+def test_help_starts_with_examples(command):
+    found = called(*command, "--help")
+    assert found.code == 0
+    assert found.out.index("Examples:") < found.out.index("Options:")
+    assert f"looselabels {' '.join(command)}".strip() in found.out[found.out.index("Examples:") :]
+
+
+def test_the_version_is_printed():
+    assert __version__ in called("--version").out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["audti"], "No such command 'audti'"),
+        (["audit"], "Missing argument 'DATA'"),
+        (["audit", "x.csv"], "Missing option '--label'"),
+        (["audit", "x.csv", "--label", "y", "--model", "tree"], "'tree' is not one of"),
+        (["audit", "x.csv", "--label", "y", "--noise", "2"], "'2' is no rate from 0 to 1"),
+        (["audit", "x.csv", "--label", "y", "--noise", "nan"], "'nan' is no rate"),
+        (["audit", "x.csv", "--label", "y", "--delimiter", ";;"], "';;' is not one character"),
+        (["audit", "x.csv", "--label", "y", "--jobs", "0"], "0 cores"),
+        (["audit", "x.csv", "--label", "y", "--seed", "-1"], "-1 is not in the range"),
+        (["demo", "--seeds", "0"], "0 is not in the range"),
+        (["design", "--\x1b[31m"], "No such option"),
+        pytest.param(
+            ["design", "--\x1b[31m"],
+            r"\x1b[31m",
+            marks=pytest.mark.skipif(version("click") < "8.2", reason="click 8.1 leaves it out"),
+        ),
+    ],
+)
+def test_wrong_words_exit_with_2_before_anything_is_read(words, said):
+    found = called(*words)
+    assert found.code == 2
+    assert said in found.err
+    assert "\x1b" not in found.err
+    assert found.out == ""
+    assert files() == []
+
+
+def test_json_is_alone_on_stdout_and_all_else_on_stderr(audited):
+    summary = json.loads(audited.result.out)
+    assert summary == json.loads((audited.out / "summary.json").read_text())
+    assert summary["n_rows"] == 100
+    assert "labels are wrong" in audited.result.err
+    assert "Page: animals-audit/report.html" in audited.result.err
+
+
+def test_without_json_an_audit_prints_nothing_on_stdout():
+    Path("data.csv").write_text(CSV)
+    found = called("audit", "data.csv", "--label", "species", *QUICK)
+    assert (found.code, found.out) == (0, "")
+
+
+def test_every_command_that_finds_something_has_json(model):
+    Path("data.csv").write_text(CSV)
+    found = called("fit", "data.csv", "--label", "species", *QUICK, "--json")
+    fitted = json.loads(found.out)
+    assert fitted["classes"] == ["cat", "dog"]
+    assert fitted["converged"] is True
+    Path("design.json").write_text('{"meanings": {"pet": ["cat", "dog"], "cat": "cat"}}')
+    found = called("design", "design.json", "--json")
+    assert Transition.from_json(found.out).labels == ("pet", "cat")
+
+
+def test_a_progress_bar_is_for_terminals_only(monkeypatch):
+    Path("data.csv").write_text(CSV)
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    def said(*more):
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        words = ["audit", "data.csv", "--label", "species", "--force", *QUICK, *more]
+        assert run(words) == 0
+        return sys.stderr.getvalue()
+
+    assert re.search(r"writing +\[#+-*\] +\d+%", said())
+    assert "%" not in said("--quiet")
+    words = ("audit", "data.csv", "--label", "species", "--force", *QUICK)
+    assert called(*words).err.startswith("About ")
+
+
+def test_control_characters_of_names_do_not_reach_the_terminal():  # fault 106
+    found = called("audit", "\x1b[31m\u202e.csv", "--label", "y", "-o", "out")
+    assert found.err == "\\x1b[31m\\u202e.csv: No such file or directory\n"
+
+
+def test_nothing_is_colored(audited, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in called("audit", "--help").out + audited.result.err
+
+
+def test_a_bug_exits_with_1_and_shows_a_traceback_for_debug_only(monkeypatch):
+    Path("data.csv").write_text(CSV)
+
+    def broken(*_, **__):
+        raise KeyError("oops")
+
+    monkeypatch.setattr(workflow, "fit", broken)
+    words = ("audit", "data.csv", "--label", "species")
+    found = called(*words)
+    assert found.code == 1
+    assert "This is a bug" in found.err
+    assert "Traceback" not in found.err
+    assert "Traceback" in called(*words, "--debug").err
+    assert files() == ["data.csv"]
+
+
+def test_a_missing_extra_exits_with_2_and_says_what_to_install(monkeypatch):
+    Path("data.csv").write_text(CSV)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    found = called("audit", "data.csv", "--label", "species")
+    assert found.code == 2
+    assert 'pip install "looselabels[cli]"' in found.err
+
+
+def test_strict_exits_with_4_if_the_inference_did_not_converge(monkeypatch):
+    Path("data.csv").write_text(CSV)
+    fit = workflow.fit
+
+    def not_converged(*words, **options):
+        clf = fit(*words, **options)
+        clf.converged_ = False
+        return clf
+
+    monkeypatch.setattr(workflow, "fit", not_converged)
+    for command, out in (("audit", "data-audit"), ("fit", "data-model")):
+        words = (command, "data.csv", "--label", "species", *QUICK)
+        assert called(*words).code == 0
+        found = called(*words, "--strict", "--force")
+        assert found.code == 4
+        assert "did not converge" in found.err
+        assert out in files()
+
+
+# ------------------------------------------------------------------------------------------ audit
+
+
+def test_an_audit_writes_the_table_a_page_a_model_and_two_json_files(audited):
+    assert audited.result.code == 0, audited.result.err
+    assert files(audited.out) == WRITTEN
+    assert "<html" in (audited.out / "report.html").read_text(encoding="utf-8")
+    transition = Transition.from_json((audited.out / "transition.json").read_text())
+    assert transition.labels == ("cat", "dog", None)
+
+
+def test_the_table_keeps_its_cells_and_gets_suggestions(audited):
+    before, after = (
+        read_csv(audited.folder / "animals.csv"),
+        read_csv(audited.out / "labels.csv"),
+    )
+    assert after[before.columns].equals(before)
+    assert list(after.columns[len(before.columns) :]) == list(workflow.COLUMNS)
+    wrong = audited.frame["species"] == np.where(np.arange(100) % 2, "cat", "dog")
+    doubted = after["doubt"].astype(float) > 0.5
+    assert wrong.sum() > 2
+    assert (doubted == wrong).mean() > 0.95
+
+
+def test_identifiers_and_constants_are_said_on_stderr_and_on_the_page(audited):
+    page = (audited.out / "report.html").read_text(encoding="utf-8")
+    for words in (audited.result.err, page):
+        assert "like an identifier" in words
+        assert "every cell is" in words
+    ignored = json.loads((audited.out / "summary.json").read_text())["columns"]["ignored"]
+    assert [column["name"] for column in ignored] == ["id", "planet"]
+
+
+def test_an_audit_says_nothing_of_the_machine_it_ran_on(audited):  # fault 111
+    for name in ("report.html", "summary.json", "transition.json"):
+        content = (audited.out / name).read_text(encoding="utf-8")
+        assert str(audited.folder) not in content
+        assert os.uname().nodename not in content
+
+
+def test_the_page_has_the_command_as_it_can_be_given_again():
+    Path("data.csv").write_text(CSV)
+    Path("sub").mkdir()
+    Path("sub/a design.json").write_text(
+        '{"meanings": {"cat": "cat", "dog": "dog", "": ["cat", "dog"]}}'
+    )
+    words = ["--label", "species", "--unlabeled", "?", "--unlabeled", "", "--model", "kernel"]
+    words += ["--noise", "0", "--features", "size", "--excel-safe", "--design"]
+    found = called(
+        "audit", "data.csv", *words, Path("sub/a design.json").resolve(), "--json", "--quiet"
+    )
+    command = json.loads(found.out)["reproduce"]["command"]
+    given = "--label species --unlabeled '?' --unlabeled '' --model kernel --noise 0.0"
+    given += " --features size --excel-safe --design 'a design.json'"
+    assert command.startswith("looselabels audit data.csv ")
+    assert sorted(command.split()[3:]) == sorted(given.split())
+
+
+@pytest.mark.parametrize("name", ["forest", "linear", "kernel", "boosting"])
+def test_each_model_finds_wrong_labels_and_predicts(name):
+    frame = animals(90, wrong=0.08)
+    frame.loc[3, "size"] = None
+    frame.to_csv("data.csv", index=False)
+    words = ("--label", "species", "--noise", "0.08", "--model", name, "--jobs", "1")
+    found = called("audit", "data.csv", *words)
+    assert found.code == 0, found.err
+    classes = np.where(np.arange(90) % 2, "dog", "cat")
+    suggested = read_csv("data-audit/labels.csv")["suggestion"]
+    assert np.mean(suggested == classes) > 0.9
+    frame.drop(columns="species").to_csv("new.csv", index=False)
+    found = called("predict", "data-audit/model", "new.csv")
+    assert found.code == 0, found.err
+    assert np.mean(pd.read_csv(io.StringIO(found.out))["class"] == classes) > 0.9
+
+
+def test_a_parquet_file_gives_a_parquet_file_with_its_types():
+    frame = animals().assign(
+        species=lambda t: t["species"].map({"cat": 0, "dog": 1}).astype("Int64")
+    )
+    frame.to_parquet("data.parquet", index=False)
+    found = called("audit", "data.parquet", "--label", "species", *QUICK)
+    assert found.code == 0, found.err
+    assert "labels.parquet" in files("data-audit")
+    after = pd.read_parquet("data-audit/labels.parquet")
+    assert after["suggestion"].dtype.kind == "i"
+    assert after[frame.columns].astype(float).equals(frame.astype(float))
+
+
+def test_a_class_of_another_type_than_the_labels_makes_a_column_of_text():
+    frame = animals(names=(0, 1, None), unlabeled=0.3).astype({"species": "Int64"})
+    frame.to_parquet("data.parquet", index=False)
+    words = (
+        "audit",
+        "data.parquet",
+        "--label",
+        "species",
+        "--negative",
+        "other",
+        "--model",
+        "kernel",
+    )
+    found = called(*words)
+    assert found.code == 0, found.err
+    assert set(pd.read_parquet("data-audit/labels.parquet")["suggestion"]) == {"0", "1", "other"}
+
+
+def test_a_table_comes_from_stdin(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CSV.encode())))
+    assert called("audit", "-", "--label", "species", *QUICK).code == 0
+    assert files() == ["stdin-audit"]
+
+
+def test_unlabeled_names_cells_without_a_label():
+    frame = animals().fillna({"species": "?"})
+    frame.to_csv("data.csv", index=False)
+    words = ("audit", "data.csv", "--label", "species", *QUICK, "--force", "--json")
+    assert len(json.loads(called(*words).out)["classes"]) == 3
+    found = called(*words, "--unlabeled", "?", "--unlabeled", "none of these")
+    summary = json.loads(found.out)
+    assert [share["name"] for share in summary["classes"]] == ["cat", "dog"]
+    assert summary["n_labeled"] == (frame["species"] != "?").sum()
+    assert "No cell is 'none of these'" in found.err
+
+
+def test_negative_names_a_class_that_no_label_names():
+    frame = animals(120, names=("cat", "dog", None), unlabeled=0.2, wrong=0)
+    frame.to_csv("data.csv", index=False)
+    found = called(
+        "audit", "data.csv", "--label", "species", "--negative", "wolf", "--model", "kernel"
+    )
+    assert found.code == 0, found.err
+    suggested = read_csv("data-audit/labels.csv")["suggestion"]
+    assert np.mean(suggested[2::3] == "wolf") > 0.8
+    assert np.mean(suggested[0::3] == "cat") > 0.8
+
+
+def test_noise_is_what_was_told():
+    Path("data.csv").write_text(CSV)
+    words = (
+        "audit",
+        "data.csv",
+        "--label",
+        "species",
+        "--model",
+        "kernel",
+        "--noise",
+        "0.2",
+        "--json",
+    )
+    summary = json.loads(called(*words).out)
+    proba = np.array(summary["transition"]["proba"])
+    assert proba[0, 1] / proba[0, :2].sum() == pytest.approx(0.2)
+    assert "20% of the labels are wrong (told)." in summary["design"]["words"]
+
+
+def test_a_design_says_how_labels_arise():
+    animals(names=("cat", "canine")).to_csv("data.csv", index=False)
+    meanings = {"cat": "cat", "canine": ["dog", "wolf"], "": ["cat", "dog", "wolf"]}
+    Path("design.json").write_text(json.dumps({"meanings": meanings, "noise": 0.05}))
+    words = ("audit", "data.csv", "--label", "species", "--model", "kernel", "--json")
+    found = called(*words, "--design", "design.json")
+    assert found.code == 0, found.err
+    assert json.loads(found.out)["design"]["classes"] == ["cat", "dog", "wolf"]
+    assert "no label tells ('dog', 'wolf') apart" in found.err  # fault 22
+    found = called(*words, "--force", "--design", "data-audit/transition.json")
+    assert json.loads(found.out)["design"]["classes"] == ["cat", "dog", "wolf"]
+    found = called(*words, "--force", "--design", "design.json", "--negative", "wolf")
+    assert found.code == 2
+    assert "--negative is for tables without a --design" in found.err
+
+
+def test_features_are_the_columns_that_were_chosen():
+    animals().assign(row=range(80)).to_csv("data.csv", index=False)
+    words = ("audit", "data.csv", "--label", "species", *QUICK, "--json")
+    found = called(*words, "--features", "row, size,row")  # an identifier too, if it is named
+    assert json.loads(found.out)["columns"] == {"used": 2, "ignored": []}
+    Path("new.csv").write_text("size,row\n6,1\n0,2\n")
+    assert called("predict", "data-audit/model", "new.csv").out.count("\n") == 3
+
+
+def test_proba_of_another_model_is_audited_without_features():
+    frame = animals(wrong=0.1).drop(columns=["size", "weight"])
+    frame.to_csv("data.csv", index=False)
+    is_cat = np.arange(80) % 2 == 0
+    label_proba = np.where(is_cat[:, None], [0.8, 0.1, 0.1], [0.1, 0.8, 0.1])
+    np.save("mine.npy", label_proba.astype(np.float32))
+    words = ("audit", "data.csv", "--label", "species", "--proba", "mine.npy", "--noise", "0.1")
+    found = called(*words)
+    assert found.code == 0, found.err
+    assert (read_csv("data-audit/labels.csv")["suggestion"] == np.where(is_cat, "cat", "dog")).all()
+    found = called("predict", "data-audit/model", "data.csv")
+    assert found.code == 3
+    assert "fitted to probabilities of another model" in found.err
+
+
+def test_excel_safe_marks_names_that_would_run_and_no_number():  # fault 105
+    animals(names=("=cmd", "dog")).to_csv("data.csv", index=False)
+    words = ("audit", "data.csv", "--label", "species", *QUICK)
+    assert called(*words).code == 0
+    assert "'=cmd" not in set(read_csv("data-audit/labels.csv")["species"])
+    assert called(*words, "--excel-safe", "--force").code == 0
+    after = read_csv("data-audit/labels.csv")
+    assert {"'=cmd", "dog"} <= set(after["species"])
+    assert {"'=cmd", "dog"} == set(after["suggestion"])
+    assert (after["weight"].astype(float) < 0).any()
+    assert called("predict", "data-audit/model", "data.csv", "--excel-safe").out.count("'=cmd") > 40
+
+
+def test_jobs_and_seed_are_passed_on():
+    Path("data.csv").write_text(CSV)
+    words = ("fit", "data.csv", "--label", "species", "--noise", "0.1", "--force")
+    stored = []
+    for seed in ("1", "1", "2"):
+        assert called(*words, "--seed", seed, "--jobs", "1").code == 0
+        stored.append(called("predict", "data-model", "data.csv").out)
+    assert stored[0] == stored[1] != stored[2]
+
+
+# ---------------------------------------------------------------------------------------- folders
+
+
+def test_force_replaces_only_what_an_earlier_run_wrote():
+    Path("data.csv").write_text(CSV)
+    for command, out, inner in (
+        ("audit", "data-audit", "model"),
+        ("fit", "data-model", "features"),
+    ):
+        words = (command, "data.csv", "--label", "species", *QUICK)
+        assert called(*words).code == 0
+        before = files(out)
+        found = called(*words)
+        assert found.code == 5
+        assert "exists; --force replaces what an earlier run wrote" in found.err
+        assert called(*words, "--force").code == 0
+        for mine in (Path(out, "notes.txt"), Path(out, inner, "notes.txt")):
+            mine.write_text("mine")
+            found = called(*words, "--force")
+            assert found.code == 5
+            assert "notes.txt" in found.err
+            assert mine.read_text() == "mine"
+            mine.unlink()
+        assert called(*words, "--force").code == 0
+        assert files(out) == before
+    assert files() == ["data-audit", "data-model", "data.csv"]
+
+
+def test_places_that_take_no_folder_are_said_before_anything_is_read(monkeypatch):  # fault 87
+    Path("a file").write_text("mine")
+    Path("labels.csv").write_text("mine")  # a name that a run writes
+    Path("full").mkdir()
+    Path("full/thesis.txt").write_text("mine")
+    for out, said in [
+        ("nowhere/out", "nowhere is no folder; create it first"),
+        ("a file", "is a file; name a folder"),
+        ("labels.csv", "is a file; name a folder"),
+        ("a file/out", "a file is no folder"),
+        (".", "is the current folder"),
+        ("full", "'thesis.txt'], which no earlier run wrote"),
+        ("x" * 300, "File name too long"),
+    ]:
+        for command in ("audit", "fit"):
+            found = called(command, "no such.csv", "--label", "y", "-o", out, "--force")
+            assert found.code == 5
+            assert said in found.err
+    assert files() == ["a file", "full", "labels.csv"]
+    monkeypatch.setattr(Path, "mkdir", lambda *_: (_ for _ in ()).throw(OSError(errno.EROFS, "ro")))
+    found = called("audit", "no such.csv", "--label", "y", "-o", "out")
+    assert (found.code, "cannot be written to (ro)" in found.err) == (5, True)
+
+
+def test_an_empty_folder_and_a_link_to_one_are_fine():
+    Path("data.csv").write_text(CSV)
+    Path("real").mkdir()
+    Path("link").symlink_to("real")
+    assert called("fit", "data.csv", "--label", "species", *QUICK, "-o", "link").code == 0
+    assert Path("link").is_symlink()
+    assert files("real") == ["classifier", "features"]
+
+
+@pytest.mark.parametrize("command", ["audit", "fit"])
+@pytest.mark.parametrize(
+    ("failure", "code", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), 5, "No space left on device"),
+        (KeyboardInterrupt(), 130, "Interrupted; nothing was left half-written"),
+        (cli.Terminated(), 143, "Terminated; nothing was left half-written"),
+        (MemoryError("Unable to allocate 7.3 TiB"), 5, "Not enough memory: Unable to allocate 7.3"),
+    ],
+    ids=["full disk", "Ctrl-C", "SIGTERM", "memory"],
+)  # faults 86, 81, 82, 92
+def test_what_fails_while_writing_leaves_the_old_results(command, failure, code, said, monkeypatch):
+    Path("data.csv").write_text(CSV)
+    words = (command, "data.csv", "--label", "species", *QUICK, "-o", "out")
+    assert called(*words).code == 0
+    before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
+
+    def fails(*_, **__):
+        raise failure
+
+    monkeypatch.setattr(workflow, "save", fails)
+    found = called(*words, "--force")
+    assert (found.code, found.out) == (code, "")
+    assert said in found.err
+    assert "None" not in found.err
+    assert files() == ["data.csv", "out"]
+    assert {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()} == before
+
+
+def test_a_folder_that_appears_meanwhile_is_not_replaced(monkeypatch):
+    Path("data.csv").write_text(CSV)
+    save = workflow.save
+
+    def slowly(*words):
+        Path("out").mkdir(exist_ok=True)
+        Path("out/thesis.txt").write_text("mine")
+        save(*words)
+
+    monkeypatch.setattr(workflow, "save", slowly)
+    found = called("audit", "data.csv", "--label", "species", *QUICK, "-o", "out")
+    assert found.code == 5
+    assert files() == ["data.csv", "out"]
+    assert files("out") == ["thesis.txt"]
+
+
+def test_what_a_killed_run_left_is_removed_once_it_is_old():  # fault 93
+    Path("data.csv").write_text(CSV)
+    for name, age in ((".out.writing-1", 2), (".out.writing-2", 0), (".other.writing-1", 2)):
+        Path(name).mkdir()
+        Path(name, "labels.csv").touch()
+        os.utime(name, times=2 * (time.time() - age * workflow.DAY,))
+    assert called("fit", "data.csv", "--label", "species", *QUICK, "-o", "out").code == 0
+    assert files() == [".other.writing-1", ".out.writing-2", "data.csv", "out"]
+
+
+# ---------------------------------------------------------------------------------------- predict
+
+
+def test_predict_reads_csv_and_parquet_and_writes_either(model):
+    frame = animals(50).drop(columns="species")
+    frame.to_csv("new.csv", index=False)
+    frame.to_parquet("new.parquet", index=False)
+    printed = pd.read_csv(io.StringIO(called("predict", model, "new.csv").out))
+    assert list(printed.columns) == ["size", "weight", "class", "class_proba"]
+    for source in ("new.csv", "new.parquet"):
+        assert called("predict", model, source, "-o", f"{source}-classes.csv").code == 0
+        assert called("predict", model, source, "-o", f"{source}-classes.parquet").code == 0
+        for found in (
+            pd.read_csv(f"{source}-classes.csv"),
+            pd.read_parquet(f"{source}-classes.parquet").astype({"size": float, "weight": float}),
+        ):
+            assert (found["class"] == printed["class"]).all()
+            assert np.allclose(found["class_proba"], printed["class_proba"])
+
+
+def test_predict_streams_stdin_in_blocks(model, monkeypatch):
+    from looselabels.command import tables
+
+    text = animals(50).drop(columns="species").to_csv(index=False)
+    Path("new.csv").write_text(text)
+    whole = called("predict", model, "new.csv").out
+    sizes, read = [], tables.read_blocks
+
+    def small(*words, **options):
+        for block in read(*words, n_rows=20, **options):
+            sizes.append(len(block))
+            yield block
+
+    monkeypatch.setattr(tables, "read_blocks", small)
+    for words in ((model, "-"), (model,)):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        found = called("predict", *words)
+        assert found.out == whole
+        assert found.err == "50 rows predicted.\n"
+    assert sizes == [20, 20, 10] * 2
+
+
+def test_one_row_is_predicted_as_it_is_among_others(model):  # fault 8
+    Path("new.csv").write_text("size,weight\n0,0\n3,-2\n6,-4\n")
+    Path("one.csv").write_text("weight,more,size\n-2,x,3\n")  # in another order: fault 10
+    many = called("predict", model, "new.csv").out.splitlines()
+    one = called("predict", model, "one.csv").out.splitlines()
+    (known, sure), (name, proba) = many[2].split(",")[2:], one[1].split(",")[3:]
+    assert known == name
+    assert float(sure) == pytest.approx(float(proba), rel=1e-6)
+
+
+def test_labels_count_at_predict_where_they_are_given(model):
+    Path("new.csv").write_text("size,weight,kind\n3,-2,cat\n3,-2,dog\n3,-2,\n3,-2,?\n")
+    found = called(
+        "predict", model, "new.csv", "--label", "kind", "--unlabeled", "?", "--all-classes"
+    )
+    assert found.code == 0, found.err
+    after = pd.read_csv(io.StringIO(found.out))
+    assert list(after.columns[3:]) == ["class", "class_proba", "doubt", "p(cat)", "p(dog)"]
+    assert after["p(cat)"][0] > after["p(cat)"][2] > after["p(cat)"][1]
+    assert after["p(cat)"][2] == after["p(cat)"][3]
+    assert after["doubt"][2] == 0
+
+
+def test_a_model_of_numbers_reads_labels_from_text_and_from_numbers():
+    frame = animals(unlabeled=0).assign(species=lambda t: (t["species"] == "dog").astype(int))
+    frame.to_parquet("data.parquet", index=False)
+    assert called("fit", "data.parquet", "--label", "species", *QUICK).code == 0
+    frame.to_csv("data.csv", index=False)
+    predict = ("predict", "data-model", "--label", "species")
+    from_text = called(*predict, "data.csv")
+    assert from_text.code == 0, from_text.err
+    from_numbers = called(*predict, "data.parquet")
+    assert from_text.out == from_numbers.out
+    # no row was unlabeled, and a row without a label is still predicted
+    Path("new.csv").write_text("size,weight,species\n0,0,\n0,0,1\n")
+    found = called(*predict, "new.csv")
+    assert found.code == 0, found.err
+    assert [row.split(",")[3] for row in found.out.splitlines()[1:]] == ["0", "0"]
+
+
+def test_columns_of_the_table_are_never_replaced(model):
+    Path("new.csv").write_text("size,weight,class,looselabels_class\n0,0,mine,too\n")
+    found = called("predict", model, "new.csv").out.splitlines()
+    assert (
+        found[0] == "size,weight,class,looselabels_class,looselabels_looselabels_class,class_proba"
+    )
+    assert found[1].startswith("0,0,mine,too,cat,")
+
+
+def test_predict_does_not_replace_a_file_without_force(model):
+    Path("new.csv").write_text("size,weight\n0,0\n")
+    Path("mine.csv").write_text("mine")
+    found = called("predict", model, "new.csv", "-o", "mine.csv")
+    assert found.code == 5
+    assert "exists; --force replaces it" in found.err
+    assert Path("mine.csv").read_text() == "mine"
+    assert called("predict", model, "new.csv", "-o", "mine.csv", "--force").code == 0
+    assert Path("mine.csv").read_text() != "mine"
+
+
+def test_a_bad_row_late_in_a_table_leaves_no_file(model):
+    Path("new.csv").write_text("size,weight\n" + "0,0\n" * 60_000 + "x,0\n")
+    found = called("predict", model, "new.csv", "-o", "out.csv")
+    assert found.code == 3
+    assert "new.csv, line 60002, column 'size': 'x' is no number" in found.err
+    assert files() == ["new.csv"]
+
+
+# --------------------------------------------------------------------------------- design and demo
+
+
+def test_a_design_is_printed_written_and_drawn():
+    pytest.importorskip("matplotlib")
+    meanings = {"cat": "cat", "not cat": ["dog", "$\\wolf$", "狼"], "": ["cat", "dog"]}  # fault 108
+    Path("coarse.json").write_text(
+        json.dumps({"meanings": meanings, "counts": {"cat": 5, "not cat": 5, "": 90}})
+    )
+    found = called("design", "coarse.json", "-o", "t.json", "--plot", "t.png")
+    assert found.code == 0, found.err
+    assert found.out.startswith("class")
+    assert "(unlabeled)" in found.out
+    assert Path("t.png").read_bytes().startswith(b"\x89PNG")
+    written = Transition.from_json(Path("t.json").read_text())
+    assert written.labels == ("cat", "not cat", None)
+    assert called("design", "t.json").out == found.out
+    assert called("design", "t.json", "-o", "t.json").code == 5
+    assert called("design", "coarse.json", "--plot", "t.xyz").code == 2
+    assert files() == ["coarse.json", "t.json", "t.png"]
+
+
+def demo_of(*words):
+    found = called("demo", *words)
+    assert found.code == 0, found.err
+    shares = [int(share) / 100 for share in re.findall(r": (\d+)%", found.out)]
+    assert Path(found.out.splitlines()[-1].removeprefix("Page: ")).is_file()
+    return shares
+
+
+def test_the_demo_ends_with_what_it_found_and_its_page():
+    found, right = demo_of("--seeds", "1", "-o", "shown")
+    assert found > 0.6
+    assert right > 0.6
+    assert files("shown") == [name for name in WRITTEN if name != "model"]
+    assert "data:image" in Path("shown/report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_demo_finds_four_of_five_planted_errors():
+    found, right = demo_of()
+    assert found >= 0.8
+    assert right >= 0.75
+    assert demo_of("--seeds", "1")  # again, over what it wrote
+
+
+# -------------------------------------------------------------------------------------- processes
+
+
+@contextmanager
+def started(*words, **options):
+    command = [sys.executable, "-m", "looselabels.command.cli", *map(str, words)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    with subprocess.Popen(command, **pipes) as process:
+        yield process
+
+
+def test_a_closed_pipe_ends_quietly(model):  # fault 89
+    Path("new.csv").write_text("size,weight\n" + "0,0\n" * 60_000)
+    with started("predict", model, "new.csv") as process:
+        assert process.stdout.readline().startswith(b"size,weight,class")
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 0
+
+
+def test_a_full_disk_behind_stdout_exits_with_5(model):  # fault 86
+    Path("new.csv").write_text("size,weight\n0,0\n")
+    words = ("predict", model, "new.csv")
+    with open("/dev/full", "wb") as full, started(*words, stdout=full) as process:
+        assert process.stderr.read() == b"No space left on device\n"
+        assert process.wait(60) == 5
+
+
+def test_a_terminal_without_a_letter_gets_its_number():  # fault 91
+    design = '{"meanings": {"dog": "dog", "狼": "狼"}}'
+    Path("design.json").write_text(design, encoding="utf-8")
+    poor = {**os.environ, "PYTHONIOENCODING": "latin-1", "LC_ALL": "C"}
+    with started("design", "design.json", env=poor) as process:
+        assert b"\\u72fc" in process.stdout.read()
+        assert process.wait(60) == 0
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+from looselabels.command import cli, workflow
+def save(*_):
+    Path("started").touch()
+    time.sleep(60)
+workflow.save = save
+sys.argv[1:] = ["fit", "data.csv", "--label", "species", "--model", "kernel", "--noise", "0.1"]
+cli.entry()
+"""
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_nothing_half_written(sent, code):  # faults 81, 82
+    Path("data.csv").write_text(CSV)
+    command = [sys.executable, "-c", SLOW]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        while not Path("started").exists():
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.05)
+        assert any(name.startswith(".data-model") for name in files())
+        process.send_signal(sent)
+        assert b"nothing was left half-written" in process.stderr.read()
+        assert process.wait(10) == code
+    assert files() == ["data.csv", "started"]
+
+
+def test_a_current_folder_that_is_gone_is_no_obstacle(model, folder):  # fault 91
+    (folder / "new.csv").write_text("size,weight\n0,0\n")
+    (folder / "gone").mkdir()
+    os.chdir(folder / "gone")
+    (folder / "gone").rmdir()
+    assert called("predict", model, folder / "new.csv", "-o", folder / "out.csv").code == 0
+    assert called("predict", model, "new.csv").code == 5
+    os.chdir(folder)
+
+
+def test_every_option_is_in_a_test():
+    here = Path(__file__).read_text(encoding="utf-8")
+    for command in cli.main.commands.values():
+        for option in command.params:
+            if isinstance(option, click.Option):
+                assert any(f'"{name}"' in here for name in option.opts), option.opts

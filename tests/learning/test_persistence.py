@@ -1,0 +1,557 @@
+"""A saved model loads as the same model; a damaged or hostile one is one clear line."""
+
+import errno
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import zipfile
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from shutil import copy
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import KFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from looselabels import (
+    BalancedForestClassifier,
+    DecoupledClassifier,
+    Transition,
+    load,
+    save,
+)
+from looselabels.learning import persistence
+from looselabels.learning.density import KernelDensityClassifier
+from looselabels.learning.persistence import ARRAYS, CLASS_ESTIMATOR, DECOUPLING, ESTIMATOR
+
+pytest.importorskip("skops")
+# A forest of five trees is surer than it should be; what it says is not the subject here.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::looselabels.exceptions.IdentifiabilityWarning",
+    "ignore::looselabels.exceptions.InconsistentLabelWarning",
+)
+
+RNG = np.random.default_rng(0)
+decoupled = partial(DecoupledClassifier, random_state=0)
+TRUTH = np.repeat([0, 1], 30)
+X = RNG.normal(size=(60, 2)) + 2 * TRUTH[:, None]
+TEXTS = np.array([("small cat", "big dog")[k] + " pet" * (i % 3) for i, k in enumerate(TRUTH)])
+Y = np.where(RNG.random(60) < 0.6, np.array(["cat", "dog"], dtype=object)[TRUTH], None)
+PROBA = RNG.dirichlet([1, 1, 1], size=60)
+FOREST = RandomForestClassifier(5, random_state=0)
+MERGED = Transition.combine(
+    {"pets": Transition.identity(["cat", "dog"]), "web": Transition.partial(["cat", "dog"])},
+    sizes={"pets": 1, "web": 1},
+)
+MERGED_Y = [("pets", y) if y else ("web", ("cat", "dog", None)[i % 3]) for i, y in enumerate(Y)]
+FROZEN = FrozenEstimator(GaussianNB().fit(X[::2], np.array(["dog", "cat"])[1 - TRUTH[::2]]))
+
+
+class Majority(ClassifierMixin, BaseEstimator):
+    """An estimator that no one but these tests knows."""
+
+    def fit(self, X, y):
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self.shares_ = counts / counts.sum()
+        return self
+
+    def predict_proba(self, X):
+        return np.tile(self.shares_, (len(X), 1))
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A saved model, in a folder that holds nothing else."""
+    folder = tmp_path / "models" / "pets"
+    folder.parent.mkdir()
+    save(decoupled(FOREST).fit(X, Y), folder)
+    return folder
+
+
+def assert_same_model(clf, again, X, y):
+    assert type(again) is DecoupledClassifier
+    for method in ("predict", "predict_proba", "predict_label_proba"):
+        np.testing.assert_array_equal(getattr(again, method)(X), getattr(clf, method)(X))
+    given = clf.predict_proba_given_label(X, y)
+    np.testing.assert_array_equal(again.predict_proba_given_label(X, y), given)
+    assert again.transition_ == clf.transition_
+    assert again.classes_.dtype == clf.classes_.dtype
+    for name in (
+        "classes_", "labels_", "class_prior_", "class_prior_interval_", "objective_", "n_iter_",
+        "converged_",
+    ):  # fmt: skip
+        np.testing.assert_array_equal(getattr(again, name), getattr(clf, name))
+
+
+# ----------------------------------------------------------------------------------- the same model
+
+
+@pytest.mark.parametrize(
+    ("clf", "X", "y"),
+    [
+        pytest.param(decoupled(), X, Y, id="the default"),
+        pytest.param(decoupled(FOREST, strength=10), X, Y, id="learned transition"),
+        pytest.param(decoupled(FOREST, label_weights="costs"), X, Y, id="costs"),
+        pytest.param(decoupled(FOREST, label_weights=[3, 2, 1]), X, Y, id="weights"),
+        pytest.param(decoupled(FOREST, calibrate="temperature"), X, Y, id="temperature"),
+        pytest.param(decoupled(FOREST, calibrate="marginals"), X, Y, id="marginals"),
+        pytest.param(decoupled(FOREST, calibrate=None), X, Y, id="as it is"),
+        pytest.param(decoupled(noise="estimate"), X, Y, id="balanced forest"),
+        pytest.param(
+            decoupled(negative="wolf", class_prior="best-bin"), X, Y, id="estimated class prior"
+        ),
+        pytest.param(decoupled(KernelDensityClassifier()), X, Y, id="kernel densities"),
+        pytest.param(decoupled(FOREST, MERGED), X, MERGED_Y, id="tuples as names"),
+        pytest.param(decoupled(FOREST), X, TRUTH, id="numbers as names"),
+        pytest.param(
+            decoupled(FROZEN, Transition.identity(["cat", "dog"])),
+            X[1::2],
+            np.array(["cat", "dog"])[TRUTH[1::2]],
+            id="frozen",
+        ),
+        pytest.param(decoupled(LogisticRegression()), X, Y, id="logistic"),
+        pytest.param(decoupled(SGDClassifier(loss="log_loss", random_state=0)), X, Y, id="sgd"),
+        pytest.param(decoupled(KNeighborsClassifier()), X, Y, id="neighbors"),
+        pytest.param(decoupled(HistGradientBoostingClassifier(max_iter=3)), X, Y, id="boosting"),
+        pytest.param(decoupled(make_pipeline(StandardScaler(), FOREST)), X, Y, id="pipeline"),
+        pytest.param(decoupled(make_pipeline(CountVectorizer(), FOREST)), TEXTS, Y, id="counts"),
+        pytest.param(decoupled(make_pipeline(TfidfVectorizer(), FOREST)), TEXTS, Y, id="tf-idf"),
+    ],
+)
+def test_a_loaded_model_predicts_as_the_saved_one(clf, X, y, tmp_path):
+    save(clf.fit(X, y), tmp_path / "model")
+    assert_same_model(clf, load(tmp_path / "model"), X, y)
+
+
+def test_a_model_loads_where_nothing_has_been_imported(tmp_path):
+    clf = decoupled(HistGradientBoostingClassifier(max_iter=3)).fit(X, Y)
+    save(clf, tmp_path / "model")
+    code = f"import looselabels; print(looselabels.load({str(tmp_path / 'model')!r}).classes_)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout == "['cat' 'dog']\n"
+
+
+def test_a_model_whose_estimator_lives_elsewhere_needs_no_skops(tmp_path, monkeypatch):
+    clf = decoupled(calibrate="marginals").fit_from_proba(PROBA, Y)
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    save(clf, tmp_path / "model")
+    assert_same_model(clf, load(tmp_path / "model"), PROBA, Y)
+    assert sorted(os.listdir(tmp_path / "model")) == [ARRAYS, DECOUPLING]
+
+
+def test_parameters_come_back_and_the_estimator_unfitted(tmp_path):
+    clf = decoupled(
+        FOREST,
+        Transition.partial(["cat", "dog"], labeled=0.6),
+        strength=5,
+        class_prior={"dog": 0.5, "cat": 0.5},
+        label_weights={None: 1, "cat": 2, "dog": 3},
+        cv=3,
+        calibrate="temperature",
+        n_jobs=1,
+        random_state=np.int64(7),
+    ).fit(X, Y)
+    save(clf, tmp_path / "model")
+    again = load(tmp_path / "model")
+    for name, value in clf.get_params(deep=False).items():
+        if name != "estimator":
+            assert getattr(again, name) == value, name
+    assert again.estimator.get_params() == FOREST.get_params()
+    assert not hasattr(again.estimator, "estimators_")
+    assert again.fit(X, Y).transition_ == clf.transition_
+
+
+def test_infinite_strength_and_the_default_estimator_survive(tmp_path):
+    save(decoupled().fit(X, Y), tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.strength == np.inf
+    assert again.estimator is None
+    assert "Infinity" not in (tmp_path / "model" / DECOUPLING).read_text()
+
+
+def test_parameters_that_json_cannot_hold_are_the_default(tmp_path):
+    clf = decoupled(GaussianNB(), cv=KFold(3), random_state=np.random.RandomState(0))
+    save(clf.fit(X, Y), tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.cv is None
+    assert again.random_state is None
+
+
+def test_feature_names_survive(tmp_path):
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=["length", "weight"])
+    clf = decoupled(FOREST).fit(frame, Y)
+    save(clf, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.feature_names_in_.tolist() == ["length", "weight"]
+    assert again.n_features_in_ == 2
+    assert_same_model(clf, again, frame, Y)
+
+
+def test_a_model_does_not_carry_its_training_rows(model):
+    again = load(model)
+    for name in ("label_proba_", "class_proba_", "class_proba_given_label_", "gap_"):
+        assert not hasattr(again, name)
+    with zipfile.ZipFile(model / ARRAYS) as archive:
+        assert all(member.file_size < 60 * 8 for member in archive.infolist())
+
+
+def test_a_loaded_model_can_be_saved_again(model, tmp_path):
+    save(load(model), tmp_path / "again")
+    for name in (DECOUPLING, ARRAYS):
+        assert (tmp_path / "again" / name).read_bytes() == (model / name).read_bytes()
+
+
+# ------------------------------------------------------------------------------------------ writing
+
+
+def test_a_model_is_replaced_only_when_asked(model):
+    clf = decoupled(GaussianNB()).fit(X, Y)
+    with pytest.raises(FileExistsError, match=r"pets exists; save\(…, overwrite=True\) replaces"):
+        save(clf, model)
+    save(clf, model, overwrite=True)
+    assert isinstance(load(model).estimator_, GaussianNB)
+    assert os.listdir(model.parent) == ["pets"]
+
+
+def test_nothing_but_a_model_is_ever_replaced(model):
+    clf = load(model)
+    (model / "thesis.txt").write_text("ten years of work")
+    with pytest.raises(FileExistsError, match=r"it holds \['thesis.txt'\]: it is not overwritten"):
+        save(clf, model, overwrite=True)
+    (model.parent / "empty").mkdir()
+    with pytest.raises(FileExistsError, match=r"it has no decoupling.json: it is not overwritten"):
+        save(clf, model.parent / "empty", overwrite=True)
+    with pytest.raises(FileExistsError, match="it is not overwritten"):
+        save(clf, model / "thesis.txt", overwrite=True)
+    assert (model / "thesis.txt").read_text() == "ten years of work"
+
+
+def test_a_link_to_a_model_stays_a_link(model, tmp_path):
+    link = tmp_path / "latest"
+    link.symlink_to(model)
+    save(decoupled(GaussianNB()).fit(X, Y), link, overwrite=True)
+    assert link.is_symlink()
+    assert isinstance(load(model).estimator_, GaussianNB)
+
+
+def test_the_folder_must_exist(model, tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere is no folder; create it first"):
+        save(load(model), tmp_path / "nowhere" / "model")
+
+
+def full_disk(*args, **kwargs):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("place", ["json.dumps", "np.savez", "os.fsync", "skops.io.dump", "load"])
+def test_a_full_disk_leaves_the_old_model_and_nothing_else(place, model, monkeypatch):
+    before = load(model).predict_proba(X)
+    clf = decoupled(GaussianNB()).fit(X, Y)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            place if "skops" in place else f"looselabels.learning.persistence.{place}", full_disk
+        )
+        with pytest.raises(OSError, match="No space left on device"):
+            save(clf, model, overwrite=True)
+    assert os.listdir(model.parent) == ["pets"]
+    np.testing.assert_array_equal(load(model).predict_proba(X), before)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+def test_a_write_to_a_device_that_is_full_is_noticed(model, monkeypatch):
+    clf = load(model)
+    really_open = open
+    monkeypatch.setattr(
+        persistence,
+        "open",
+        lambda file, mode: really_open(
+            "/dev/full" if mode == "xb" else file, mode.replace("x", "w")
+        ),
+        raising=False,
+    )
+    with pytest.raises(OSError, match="No space left on device"):
+        save(clf, model.parent / "new")
+    assert os.listdir(model.parent) == ["pets"]
+
+
+@pytest.mark.parametrize("failure", [OSError(errno.EIO, "broken"), KeyboardInterrupt("stopped")])
+def test_a_replacement_that_fails_half_way_is_undone(failure, model, monkeypatch):
+    clf, before = load(model), load(model).predict_proba(X)
+    rename = Path.rename
+
+    def rename_but_new(self, target):
+        if self.name == "new":
+            assert not model.exists()  # the old one has been moved aside
+            raise failure
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename_but_new)
+    with pytest.raises(type(failure), match=str(failure.args[-1])):
+        save(clf, model, overwrite=True)
+    assert os.listdir(model.parent) == ["pets"]
+    np.testing.assert_array_equal(load(model).predict_proba(X), before)
+
+
+def test_what_killed_saves_left_is_removed_a_day_later(model):
+    young, stray = model.parent / ".pets.saving-now", model.parent / ".pets.saving-then"
+    for folder in (young, stray):
+        (folder / "new").mkdir(parents=True)
+    os.utime(stray, (0, 0))
+    save(load(model), model, overwrite=True)
+    assert sorted(os.listdir(model.parent)) == [young.name, "pets"]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (
+            make_pipeline(FunctionTransformer(lambda X: X), GaussianNB()),
+            r"Not saved, .*no attribute '<lambda>'",
+        ),
+        (GaussianNB(), "generator"),
+    ],
+    ids=["a lambda", "a generator"],
+)
+def test_an_estimator_that_could_not_be_read_back_is_not_saved(estimator, message, model):
+    clf = decoupled(estimator).fit(X, Y)
+    if isinstance(estimator, GaussianNB):
+        clf.estimator_.rows_ = (row for row in X)
+    with pytest.raises((TypeError, ValueError), match=message):
+        save(clf, model, overwrite=True)
+    assert os.listdir(model.parent) == ["pets"]
+    assert isinstance(load(model).estimator_, RandomForestClassifier)
+
+
+def test_what_cannot_be_saved_is_said(tmp_path):
+    with pytest.raises(TypeError, match="save takes a DecoupledClassifier; it is Pipeline"):
+        save(make_pipeline(decoupled()), tmp_path / "model")
+    with pytest.raises(NotFittedError, match="DecoupledClassifier instance is not fitted yet"):
+        save(decoupled(), tmp_path / "model")
+
+
+def test_without_skops_one_line_says_what_to_install(model, monkeypatch):
+    clf = load(model)
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    line = r'This needs skops: pip install "looselabels\[save\]"'
+    with pytest.raises(ImportError, match=line):
+        load(model)
+    with pytest.raises(ImportError, match=line):
+        save(clf, model.parent / "new")
+    assert os.listdir(model.parent) == ["pets"]
+
+
+# ----------------------------------------------------------------------------- damaged and hostile
+
+
+def rewrite(model, change):
+    """Change the JSON of a model by a function."""
+    content = json.loads((model / DECOUPLING).read_text())
+    change(content)
+    (model / DECOUPLING).write_text(json.dumps(content))
+
+
+def refused(model, file, message):
+    """Assert that loading says what is wrong, in one line that names the file."""
+    with pytest.raises(ValueError, match=message) as caught:
+        load(model)
+    assert str(caught.value).startswith(str(model / file))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda c: c.update(schema=4),
+            "schema 4; looselabels .* reads schema 3. A newer looselabels",
+        ),
+        (lambda c: c.update(schema=1), "schema 1; .* Fit and save the model again"),
+        (lambda c: c.update(schema=None), "it has schema None"),
+        (lambda c: c.update(extra=1), r"it names \['extra'\]"),
+        (lambda c: c.pop("power"), r"it lacks \['power'\]"),
+        (lambda c: c.update(power=0), "power must be positive and finite; it is 0"),
+        (lambda c: c.update(power="\x1b[31m"), r"could not convert string to float: '\\x1b"),
+        (lambda c: c.update(power=float("nan")), "NaN is not allowed"),
+        (lambda c: c.update(estimator="pickle"), "estimator must be one of .*; it is 'pickle'"),
+        (lambda c: c["parameters"].update(strength="-1"), "strength must be 0 or more; it is -1.0"),
+        (lambda c: c["parameters"].update(calibrate="much"), "calibrate must be 'classes', "),
+        (lambda c: c["parameters"].update(colour="red"), "unexpected keyword argument 'colour'"),
+        (lambda c: c["parameters"].update(class_prior=[1]), r"class_prior has shape \(1,\)"),
+        (lambda c: c["transition"].update(schema=9), "has schema 9"),
+        (lambda c: c["transition"]["proba"].pop(), r"transition has shape \(1, 3\)"),
+    ],
+)
+def test_json_that_does_not_fit_is_refused(change, message, model):
+    rewrite(model, change)
+    refused(model, DECOUPLING, message)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"schema": 1, "schema": 1}', "[" * 10**5, "\0"])
+def test_text_that_is_no_model_is_refused(text, model):
+    (model / DECOUPLING).write_text(text)
+    refused(model, DECOUPLING, "decoupling.json cannot be loaded: ")
+
+
+@pytest.mark.parametrize("file", [DECOUPLING, ARRAYS, ESTIMATOR])
+def test_a_missing_file_is_named(file, model):
+    (model / file).unlink()
+    refused(model, file, f"{file} is missing: the model is not complete")
+
+
+@pytest.mark.parametrize("file", [DECOUPLING, ARRAYS, ESTIMATOR])
+@pytest.mark.parametrize("share", [0, 0.1, 0.5, 0.9, 0.999])
+def test_a_truncated_file_is_refused(file, share, model):
+    content = (model / file).read_bytes()
+    (model / file).write_bytes(content[: int(share * len(content))])
+    refused(model, file, f"{file} cannot be loaded: ")
+
+
+@pytest.mark.parametrize("file", [ARRAYS, ESTIMATOR])
+def test_flipped_bytes_never_pass_unnoticed(file, model):
+    content = (model / file).read_bytes()
+    expected = load(model).predict_proba(X)
+    for position in np.random.default_rng(0).integers(len(content), size=20):
+        damaged = bytearray(content)
+        damaged[position] ^= 0xFF
+        (model / file).write_bytes(damaged)
+        with suppress(ValueError):  # unless the byte says nothing, as that of a date
+            np.testing.assert_array_equal(load(model).predict_proba(X), expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"class_prior": np.ones(3) / 3}, r"class_prior has shape \(3,\)"),
+        ({"class_prior": np.array([1.5, -0.5])}, "class_prior of 'dog' is -0.5"),
+        ({"class_prior": np.array(["a", None], dtype=object)}, "Object arrays cannot be loaded"),
+        ({"label_weights": np.ones((3, 3))}, r"label_weights has shape \(3, 3\)"),
+        ({"factor": np.array([1, np.nan, 1])}, "factor of 'dog' is nan"),
+        ({"extra": np.ones(1)}, r"it names \['extra'\]"),
+        ({"../../x": np.ones(1)}, r"it holds the path '../../x.npy'"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(change, message, model):
+    with np.load(model / ARRAYS) as arrays:
+        content = dict(arrays)
+    with open(model / ARRAYS, "wb") as handle:
+        np.savez(handle, **{**content, **change})
+    refused(model, ARRAYS, message)
+
+
+def test_compressed_arrays_are_refused_as_bombs_are_compressed(model):
+    with open(model / ARRAYS, "wb") as handle:
+        np.savez_compressed(handle, class_prior=np.zeros(10**6))
+    refused(model, ARRAYS, "it holds 'class_prior.npy', compressed")
+
+
+def test_an_array_that_claims_to_be_huge_is_refused(model):
+    header = io.BytesIO()
+    shape = {"descr": "<f8", "fortran_order": False, "shape": (10**15,)}
+    np.lib.format.write_array_header_1_0(header, shape)
+    with zipfile.ZipFile(model / ARRAYS, "w") as archive:
+        for name in persistence.ARRAY_NAMES:
+            archive.writestr(f"{name}.npy", header.getvalue())
+    refused(model, ARRAYS, "cannot be loaded: ")
+
+
+def test_an_estimator_file_with_paths_is_refused(model):
+    with zipfile.ZipFile(model / ESTIMATOR, "a") as archive:
+        archive.writestr("../../.bashrc", "rm -rf /")
+    refused(model, ESTIMATOR, r"it holds the path '../../.bashrc'")
+
+
+class Bomb:
+    def __reduce__(self):
+        return os.abort, ()
+
+
+@pytest.mark.parametrize("file", [DECOUPLING, ARRAYS, ESTIMATOR])
+def test_pickles_are_never_run(file, model):
+    (model / file).write_bytes(pickle.dumps(Bomb()))
+    refused(model, file, f"{file} cannot be loaded: ")
+
+
+def test_a_pickle_instead_of_a_folder_is_refused(tmp_path):
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(ValueError, match=r"model.pkl is a file; load reads the folder .*no pickle"):
+        load(tmp_path / "model.pkl")
+    with pytest.raises(FileNotFoundError, match="nowhere does not exist; load reads the folder"):
+        load(tmp_path / "nowhere")
+
+
+def test_unknown_types_are_listed_and_loaded_only_when_trusted(tmp_path):
+    clf = decoupled(Majority(), cv=2).fit(X, Y)
+    save(clf, tmp_path / "model")
+    name = f"{Majority.__module__}.Majority"
+    refused(
+        tmp_path / "model", ESTIMATOR, rf"data, {name}\. If .*: load\(path, trusted=\['{name}'\]\)"
+    )
+    assert_same_model(clf, load(tmp_path / "model", trusted=[name]), X, Y)
+
+
+def test_the_estimator_of_another_model_is_refused(model, tmp_path):
+    save(decoupled(FOREST).fit(X, np.arange(60) % 5), tmp_path / "other")
+    (tmp_path / "other" / ESTIMATOR).replace(model / ESTIMATOR)
+    refused(model, ESTIMATOR, "its labels are not those of decoupling.json")
+
+
+def test_what_skops_holds_must_be_a_classifier(model):
+    pytest.importorskip("skops.io").dump({"no": "classifier"}, model / ESTIMATOR)
+    refused(model, ESTIMATOR, "'dict' object has no attribute 'classes_'")
+
+
+def test_another_version_of_scikit_learn_is_warned_of_once(model):
+    rewrite(model, lambda content: content.update({"scikit-learn": "1.0"}))
+    with pytest.warns(InconsistentVersionWarning) as caught:
+        load(model)
+    assert len(caught) == 1
+    assert caught[0].message.original_sklearn_version == "1.0"
+    assert caught[0].message.current_sklearn_version == sklearn.__version__
+    assert caught[0].filename == __file__
+
+
+def test_a_class_prior_without_the_negative_class_survives(tmp_path):
+    X = RNG.standard_normal((60, 2)) + np.repeat([[0, 0], [4, 4]], 30, axis=0)
+    labels = np.where(np.arange(60) % 3 == 0, None, np.repeat(["cat", "dog"], 30))
+    clf = DecoupledClassifier(GaussianNB(), negative="other", class_prior=[0.4, 0.4], cv=2)
+    clf.set_params(random_state=0)
+    save(clf.fit(X, labels), tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.class_prior == pytest.approx({"cat": 0.4, "dog": 0.4, "other": 0.2})
+    assert (again.fit(X, labels).class_proba_ == clf.class_proba_).all()
+
+
+def test_the_forest_of_classes_is_saved_beside_that_of_labels(tmp_path):
+    clf = DecoupledClassifier(BalancedForestClassifier(5, random_state=0), random_state=0)
+    save(clf.fit(X, Y), tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+    assert (tmp_path / "model" / CLASS_ESTIMATOR).exists()
+    (tmp_path / "model" / CLASS_ESTIMATOR).unlink()
+    refused(tmp_path / "model", CLASS_ESTIMATOR, "is missing: the model is not complete")
+
+
+def test_a_forest_of_other_classes_is_refused(tmp_path):
+    forest = BalancedForestClassifier(5, random_state=0)
+    three = np.where(np.arange(60) % 3 == 0, "fish", Y)
+    for name, labels in (("two", Y), ("three", three)):
+        save(DecoupledClassifier(forest, random_state=0).fit(X, labels), tmp_path / name)
+    copy(tmp_path / "three" / CLASS_ESTIMATOR, tmp_path / "two" / CLASS_ESTIMATOR)
+    refused(tmp_path / "two", CLASS_ESTIMATOR, "no forest of the classes")
+    copy(tmp_path / "two" / ESTIMATOR, tmp_path / "two" / CLASS_ESTIMATOR)
+    refused(tmp_path / "two", CLASS_ESTIMATOR, "no forest of the classes")
