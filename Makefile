@@ -1,4 +1,4 @@
-# What CI runs is what you run: `make demo`, `make test`, `make check-slow`.
+# CI runs the same targets as you: `make demo`, `make test`, `make check-slow`.
 # Needs Python (3.11 or newer), pip and make; everything else goes into $(VENV).
 PYTHON ?= python3
 VENV ?= .venv
@@ -9,10 +9,10 @@ BIN := $(VENV)/bin
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
 
-demo: $(VENV)/.demo  ## Set up and run the main job on embedded data
+demo: $(VENV)/.demo  ## Install, and audit the labels of the built-in digits
 	$(BIN)/looselabels demo
 
-test: lint types  ## Lint, types, doctests and tests (under 10 minutes)
+test: lint types  ## Run lint, type checks, doctests and tests (under 10 minutes)
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.test
@@ -22,35 +22,35 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	$(BIN)/mypy
 
-check-slow: $(VENV)/.test $(VENV)/.bench  ## What takes longer than a few seconds
+check-slow: $(VENV)/.test $(VENV)/.bench  ## Run the slow tests
 	$(BIN)/python -m pytest -m slow
 
-test-oldest:  ## The tests on the oldest supported versions (Python 3.11)
+test-oldest:  ## Run the tests with the oldest supported versions (Python 3.11)
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet -e '.[test]' -c tests/oldest.txt
 	.venv-oldest/bin/python -m pytest
 
-test-newest:  ## The tests on the newest versions (PYTHON=python3.13)
+test-newest:  ## Run the tests with the newest versions (PYTHON=python3.13)
 	$(PYTHON) -m venv .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -e '.[test]'
 	.venv-newest/bin/python -m pytest
 
-bench: $(VENV)/.bench  ## The speed table of benchmarks/README.md
+bench: $(VENV)/.bench  ## Print the speed tables of benchmarks/README.md
 	$(BIN)/python benchmarks/bench_infer.py
 	$(BIN)/python benchmarks/bench_classifier.py
 	$(BIN)/python benchmarks/bench_density.py
 	$(BIN)/python benchmarks/bench_audit.py
 
-quality: $(VENV)/.bench  ## Beside the peers, docs/quality.md (an hour or two; resumes; LOOSELABELS_DATA)
+quality: $(VENV)/.bench  ## Compare with other libraries, update docs/quality.md (1 to 2 hours; resumes)
 	$(BIN)/python -m benchmarks.quality run
 	$(BIN)/python -m benchmarks.quality table --write
 
-reproduce: $(VENV)/.test  ## The paper's experiments (hours; resumes; --data or LOOSELABELS_DATA)
+reproduce: $(VENV)/.test  ## Run the experiments of the paper (hours; resumes; LOOSELABELS_DATA)
 	$(BIN)/python -m experiments run
 	$(BIN)/python -m experiments plot
 	$(BIN)/python -m experiments claims
 
-reproduce-quick: $(VENV)/.test  ## The same on 2,000 rows (under 3 minutes), beside the committed results
+reproduce-quick: $(VENV)/.test  ## Run a small part of them (under 3 minutes), in experiments/results/quick
 	rm -rf experiments/results/quick
 	$(BIN)/python -m experiments run --quick
 	$(BIN)/python -m experiments plot --results experiments/results/quick --out experiments/results/quick
@@ -61,7 +61,7 @@ clean:  ## Remove the virtual environment and caches
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# A stamp for each set of dependencies, remade when pyproject.toml changes.
+# One stamp file per set of dependencies, renewed when pyproject.toml changes.
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli]'
 	@touch $@

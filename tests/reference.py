@@ -1,4 +1,4 @@
-"""A second route to every answer: plain loops and general solvers, written from the paper."""
+"""Independent implementations from the paper: plain loops and general-purpose solvers."""
 
 import math
 
@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 
 def objective(label_proba, class_proba, transition, pseudocounts=None, class_prior=None):
-    """O = −KL(S, YT) + Σ Y log p(y) + Σ A log T, term by term."""
+    """Return O = −KL(S, YT) + Σ Y log p(y) + Σ A log T, term by term."""
     n_classes, n_labels = np.shape(transition)
     total = 0.0
     for i in range(len(label_proba)):
@@ -30,7 +30,7 @@ def objective(label_proba, class_proba, transition, pseudocounts=None, class_pri
 
 
 def label_mass(label_proba, class_proba, transition):
-    """M_ys: the expected number of samples of class y behind label s."""
+    """Return M_ys, the expected number of samples of class y that have label s."""
     n_classes, n_labels = np.shape(transition)
     mass = np.zeros((n_classes, n_labels))
     for row, classes in zip(label_proba, class_proba, strict=True):
@@ -43,7 +43,7 @@ def label_mass(label_proba, class_proba, transition):
 
 
 def solve_row(labels, transition, class_prior=None):
-    """The best class distribution of one row, by scipy's SLSQP from several starts."""
+    """Return the best class distribution of one row, by SLSQP of SciPy from several starts."""
     n_classes = len(transition)
     log_prior = np.zeros(n_classes) if class_prior is None else np.log(class_prior)
     seen = labels > 0
@@ -73,7 +73,7 @@ def solve_row(labels, transition, class_prior=None):
 
 
 def em(label_proba, transition, pseudocounts, n_steps):
-    """Plain EM on Y and T together, uniform class prior: slow, simple, monotone."""
+    """Return Y and T after plain EM steps on both, with a uniform class prior: slow but simple."""
     n_classes = len(transition)
     class_proba = np.full((len(label_proba), n_classes), 1 / n_classes)
     for _ in range(n_steps):
@@ -86,7 +86,7 @@ def em(label_proba, transition, pseudocounts, n_steps):
 
 
 def closest(anchor, label_proba, class_proba, transition):
-    """The point nearest to `anchor` among those with the same yT on the labels seen, by SLSQP."""
+    """Return the point closest to `anchor` with the same yT on labels with S_s > 0, by SLSQP."""
     seen = label_proba > 0
     found = minimize(
         lambda y: ((y - anchor) ** 2).sum(),

@@ -20,9 +20,9 @@ WEIGHTS = st.one_of(st.just(0.0), st.sampled_from([1e-9, 0.5, 1.0]), st.floats(1
 
 
 @st.composite
-def simplex_rows(draw, n, m):
+def simplex_rows(draw, n, m, elements=WEIGHTS):
     """Draw an (n, m) array whose rows are distributions, corners and zeros among them."""
-    rows = draw(arrays(float, (n, m), elements=WEIGHTS))
+    rows = draw(arrays(float, (n, m), elements=elements))
     empty = np.flatnonzero(rows.sum(axis=1) == 0)
     rows[empty, empty % m] = 1.0
     return rows / rows.sum(axis=1, keepdims=True)
@@ -45,3 +45,24 @@ def names(n, *, missing=False):
     simple = simple.filter(lambda name: name != UNLABELED)
     name = st.one_of(simple, st.tuples(simple, simple))
     return st.lists(name, min_size=n, max_size=n, unique=True)
+
+
+# sample weights and pseudocounts: zeros, and numbers whose products and quotients are extreme
+MASSES = st.one_of(st.just(0.0), st.sampled_from([1e-300, 1e-12, 1.0, 1e12]), st.floats(0.1, 10.0))
+
+
+@st.composite
+def joint_problems(draw):
+    """Draw label_proba, a transition and keywords of `infer` with pseudocounts."""
+    n_rows, n_classes, n_labels = (draw(st.integers(1, most)) for most in (6, 4, 4))
+    elements = draw(st.sampled_from([WEIGHTS, st.sampled_from([0.0, 1.0, 2.0, 3.0])]))
+    transition = draw(simplex_rows(n_classes, n_labels, elements))
+    shape = transition.shape
+    counts = draw(st.just(np.zeros(shape)) | arrays(float, shape, elements=MASSES))
+    options = {
+        "pseudocounts": np.where(transition > 0, counts, 0.0),
+        "sample_weight": draw(st.none() | arrays(float, n_rows, elements=MASSES).filter(np.any)),
+        "class_prior": draw(st.none() | positive_rows(1, n_classes).map(lambda rows: rows[0])),
+        "max_iter": draw(st.sampled_from([30, 3, 2, 1])),
+    }
+    return draw(simplex_rows(n_rows, n_labels, elements)), transition, options

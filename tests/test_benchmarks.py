@@ -1,4 +1,4 @@
-"""The benchmarks run, and print what they promise; the numbers are for people to read."""
+"""Quick runs of the benchmarks print all rows of their tables."""
 
 import subprocess
 import sys
@@ -17,8 +17,11 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         ("bench_classifier.py", ["out of bag", "3 folds"]),
         ("bench_audit.py", ["cross-prediction", "audit", "report"]),
         ("quality_noise.py", ["wine | forest", "wine | linear", "classes"]),
-        ("quality_transitions.py", ["rows | noise | likelihood | calibrated", "100 | alike 20%"]),
-        ("bench_density.py", ["one bandwidth", "200 columns", "13 bandwidths", "KernelDensity"]),
+        ("quality_transitions.py", ["rows | noise | likelihood | calibrated", "100 | uniform 20%"]),
+        (
+            "bench_density.py",
+            ["one bandwidth", "200 columns", "13 bandwidths", "one KernelDensity"],
+        ),
     ],
 )
 def test_a_quick_run_prints_every_row(script, rows):

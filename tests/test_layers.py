@@ -11,15 +11,21 @@ PACKAGE = Path(looselabels.__file__).parent
 
 # Each file imports only from those that are listed before it.
 LAYERS = [
-    *("_renamed", "exceptions", "_validation", "_names"),
+    *("_renamed", "exceptions", "_validation", "_names", "_files"),
     *("_rows", "_rows_numba", "_blocks", "inference", "plotting", "transition", "datasets"),
     "model_selection",
-    *("estimation.calibration", "estimation.noise"),
+    *("estimation.sampling", "estimation.quantiles", "estimation.reliability"),
+    *("estimation.weighting", "estimation.calibration", "estimation.losses"),
+    *("estimation.confident", "estimation.noise"),
     *("estimation.class_prior", "estimation.transition"),
-    *("learning.density", "learning.forest", "learning.out_of_sample", "learning.classifier"),
-    "learning.persistence",
+    *("learning.unchanged", "learning.density", "learning.trees", "learning.soft_labels"),
+    *("learning.forest", "learning.out_of_sample", "learning.decoupling"),
+    *("learning.classifier", "learning.persistence"),
     *("auditing.diagnose", "auditing.intervals", "auditing.audit", "auditing.report"),
-    *("command.tables", "command.features", "command.workflow", "command.demo", "command.cli"),
+    *("command.tables", "command.places", "command.writing"),
+    *("command.encoders", "command.features", "command.labels", "command.design"),
+    *("command.fitting", "command.notes", "command.models", "command.results"),
+    *("command.demo", "command.options", "command.terminal", "command.cli"),
 ]
 NUMERICS = ["_validation", "_rows", "_rows_numba", "_blocks", "inference"]
 

@@ -1,4 +1,4 @@
-"""The paper, number by number. Where it gives none the numbers are ours, and the test says so."""
+"""The examples of the paper. Numbers that the paper does not give are marked as chosen here."""
 
 import numpy as np
 import pytest
@@ -23,23 +23,24 @@ def test_panel_b_positive_unlabeled():
 
 
 def test_panel_c_binary_semi_supervised():
-    t = Transition.partial(["a", "b"], labeled=0.1)  # the rate is ours
+    t = Transition.partial(["a", "b"], labeled=0.1)  # rate chosen here
     assert_allclose(t.proba, [[0.1, 0, 0.9], [0, 0.1, 0.9]])
 
 
 def test_panel_d_semi_supervised_with_a_negative_class():
-    t = Transition.partial(["a", "b"], labeled=0.1, negative="-")  # the rate is ours
+    t = Transition.partial(["a", "b"], labeled=0.1, negative="-")  # rate chosen here
     assert_allclose(t.proba, [[0.1, 0, 0.9], [0, 0.1, 0.9], [0, 0, 1]])
 
 
 def test_panel_e_several_positive_classes_and_a_negative_one():
-    t = Transition.partial(["a", "b", "c"], labeled=[0.1, 0.2, 0.3], negative="-")  # rates are ours
+    rates = [0.1, 0.2, 0.3]  # chosen here
+    t = Transition.partial(["a", "b", "c"], labeled=rates, negative="-")
     assert_allclose(t.proba, [[0.1, 0, 0, 0.9], [0, 0.2, 0, 0.8], [0, 0, 0.3, 0.7], [0, 0, 0, 1]])
 
 
 def test_panel_f_one_percent_of_the_labels_are_wrong():
-    # "a 1% chance of mislabelling a sample": of a class labeled at our rate of 10 %, a share of
-    # 0.1 · 0.01 gets one of the two other labels, and the unlabeled 90 % stay unlabeled
+    # "a 1% chance of mislabelling a sample": 10% of each class are labeled (chosen here); a share
+    # of 0.1 · 0.01 gets one of the two other labels, and the other 90% stay unlabeled
     t = Transition.partial(["a", "b", "c"], labeled=0.1, negative="-").with_noise(0.01)
     right, wrong = 0.1 * 0.99, 0.1 * 0.01 / 2
     assert_allclose(
@@ -70,7 +71,7 @@ MEANINGS = {
 
 
 def test_panel_g_data_integration_as_printed():
-    # T_ex as printed follows from equal label counts, not from the sizes stated above it
+    # the printed T_ex follows from equal label counts, not from the sizes that the text states
     t = Transition.from_meanings(MEANINGS, classes=["-", "dog", "cat"])
     printed = [[0, 0, 0.62, 0.38], [0.63, 0, 0.06, 0.31], [0, 0.91, 0.09, 0]]
     assert_allclose(t.proba, printed, atol=0.005 + 1e-9)  # two decimals
@@ -107,7 +108,7 @@ def test_panel_g_by_combining_the_three_data_sets():
 # ---------------------------------------------------------------------------- Elkan and Noto 2008
 
 
-@pytest.mark.parametrize("rho", [0.1, 0.4, 1.0])  # values of ours
+@pytest.mark.parametrize("rho", [0.1, 0.4, 1.0])  # chosen here
 def test_elkan_noto_matrix_and_its_inverse(rho):
     t = Transition.partial([1], unlabeled=0, labeled=rho, negative=0)
     assert_allclose(t.proba, [[rho, 1 - rho], [0, 1]])
@@ -115,7 +116,7 @@ def test_elkan_noto_matrix_and_its_inverse(rho):
 
 
 def test_elkan_noto_constraint_is_that_p_labeled_is_at_most_rho():
-    rho = 0.4  # ours
+    rho = 0.4  # chosen here
     t = Transition.partial(["positive"], labeled=rho, negative="negative")
     p = np.array([0, 0.2, 0.399, 0.4, 0.401, 0.7, 1])
     assert t.infeasible(np.column_stack([p, 1 - p])).tolist() == [False] * 4 + [True] * 3
@@ -127,7 +128,7 @@ def test_elkan_noto_constraint_is_that_p_labeled_is_at_most_rho():
 def test_costs_are_the_disagreement_of_labels():
     # C_ss' = Σ_y (1 − p(y | s')) p(y | s), summed by hand
     t = Transition.from_meanings(MEANINGS, classes=["-", "dog", "cat"])
-    class_prior = [0.2, 0.3, 0.5]  # ours
+    class_prior = [0.2, 0.3, 0.5]  # chosen here
     reverse = t.reverse(class_prior)
     by_hand = [
         [sum((1 - reverse[b, y]) * reverse[a, y] for y in range(3)) for b in range(4)]

@@ -1,9 +1,8 @@
-"""One pass over the rows, block by block: what `infer` needs to know of them, and no more.
+"""One pass over all rows, block by block, as `infer` needs it.
 
-`solve_block` is the whole of the work on a block of rows, and pure: it takes arrays and returns its
-answer with sums that add up over blocks (label mass, objective) and the certificates. `Rows` drives
-it over arrays in memory, in threads where kernels are compiled; a driver over processes or a
-cluster is another class with such a `solve`.
+`solve_block` does all the work for one block of rows. It is a pure function: it takes arrays and
+returns class_proba with its certificates, and sums that add up over blocks (label mass and
+objective). `Rows` applies it to arrays in memory, in threads if the compiled kernels are used.
 """
 
 import os
@@ -20,37 +19,38 @@ from threadpoolctl import ThreadpoolController
 from looselabels import _rows
 from looselabels._validation import as_numpy
 
-ELEMENTS_A_BLOCK = 2**16  # rows × columns: a block and its temporaries stay in the caches
-FEWEST_ROWS = 256  # of a block, so that its matrix products are worth their name
-ROWS_A_THREAD = 2048  # fewer are not worth a thread of their own
-NEGLIGIBLE = 1e-14  # a label_proba below this is the rounding of its row's sum, and takes no part
-SMALLEST = 1e-100  # positive entries of T are kept above this, so that their squares stay positive
+ELEMENTS_PER_BLOCK = 2**16  # rows × columns; a block and its temporaries fit into the caches
+MIN_BLOCK_ROWS = 256  # matrix products of fewer rows are inefficient
+MIN_THREAD_ROWS = 2048  # fewer rows are not worth a thread
+NEGLIGIBLE = 1e-14  # smaller label_proba are rounding errors of the sum of the row, and are ignored
+SMALLEST = 1e-100  # lower limit of positive entries of T: their squares must stay positive
+LEAST_EXPLAINED = 1e-150  # rows that give a label less than this are repaired: 1 / p² overflows
 BLAS_LOCK = Lock()
 
 
 class RowProblem(NamedTuple):
-    """What all rows have in common: small, and in NumPy, so that it travels to any worker."""
+    """The parameters that all rows share: small NumPy arrays, cheap to send to any worker."""
 
     transition: np.ndarray
     inverse: np.ndarray  # the pseudo-inverse
     rank: int
     log_prior: np.ndarray | None
-    anchor: np.ndarray  # of several optima, the one closest to this is taken
+    anchor: np.ndarray  # among several optima, the one closest to this is chosen
     tol: float
 
 
 class BlockFound(NamedTuple):
-    """What a block of rows contributes to a pass: its answer, and sums that add up over blocks."""
+    """The result for one block of rows: class_proba, and sums that add up over blocks."""
 
     class_proba: Any
     gap: Any
-    label_mass: np.ndarray  # expected number of samples of each class behind each label
+    label_mass: np.ndarray  # expected number of samples of each class that have each label
     objective: float
     n_ambiguous: int
 
 
 class PassFound(NamedTuple):
-    """What one pass over all rows found."""
+    """The result of one pass over all rows."""
 
     label_mass: np.ndarray
     objective: float
@@ -60,9 +60,10 @@ class PassFound(NamedTuple):
 
 
 class Rows:
-    """All rows and their present answer; `solve` takes them through one pass.
+    """All rows and their current class_proba; `solve` updates them in one pass.
 
-    Another driver (processes, a cluster) is another class with such a method over `solve_block`.
+    `keep` and `restore` return to an earlier state without copying it. A driver over processes or
+    a cluster is another class with these three methods over `solve_block`.
     """
 
     def __init__(self, label_proba, sample_weight, n_classes):
@@ -72,47 +73,72 @@ class Rows:
         kind = {"dtype": label_proba.dtype, "device": device(label_proba)}
         self.class_proba = xp.empty((n_rows, n_classes), **kind)
         self.gap = xp.empty(n_rows, **kind)
-        self.solved = False
-        size = max(FEWEST_ROWS, ELEMENTS_A_BLOCK // max(n_classes, n_labels))
+        self.support = None  # of the transition that class_proba was found with; None: not solved
+        self.kept: Any = None
+        self.spare: Any = None
+        size = max(MIN_BLOCK_ROWS, ELEMENTS_PER_BLOCK // max(n_classes, n_labels))
         if _row_solver(label_proba) is not _rows:  # a few blocks for each thread
-            size = min(size, max(ROWS_A_THREAD, n_rows // (4 * _n_threads())))
+            size = min(size, max(MIN_THREAD_ROWS, n_rows // (4 * _n_threads())))
         self.blocks = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
 
     def solve(self, problem: RowProblem) -> PassFound:
-        """Solve every row for the problem's transition, starting from the last answer."""
-        found = self._map(lambda block: self._solve_block(block, problem))
-        self.solved = True
+        """Solve every row for the problem's transition, starting from the current class_proba."""
+        support = problem.transition > 0
+        # An entry of the transition that became zero can make a label of a row impossible for the
+        # classes that the row has. That happens to rows of weight zero.
+        repair = self.support is not None and bool((self.support & ~support).any())
+        target = self.spare or (self.class_proba, self.gap)
+        found = self._map(lambda block: self._solve_block(block, problem, repair, *target))
+        self.class_proba, self.gap = target
+        self.support = support
         xp = array_namespace(self.gap)
         gap = xp.astype(self.gap, xp.float64)
         weight = self.sample_weight
-        n = gap.shape[0] if weight is None else float(xp.sum(weight))
+        total = gap.shape[0] if weight is None else float(xp.sum(weight))
         return PassFound(
             np.sum([block.label_mass for block in found], axis=0),
             sum(block.objective for block in found),
-            float(xp.sum(weighted(gap, weight))) / n,
+            float(xp.sum(weighted(gap, weight))) / total,
             float(xp.max(gap)),
             sum(block.n_ambiguous for block in found),
         )
 
-    def _solve_block(self, block: slice, problem: RowProblem) -> BlockFound:
-        start = self.class_proba[block, :] if self.solved else None
+    def keep(self):
+        """Keep the current state for `restore`; later passes write to a second buffer."""
+        xp = array_namespace(self.gap)
+        current = (self.class_proba, self.gap)
+        if self.kept is None:
+            self.spare = tuple(xp.empty_like(array) for array in current)
+        elif self.class_proba is not self.kept[0]:
+            self.spare = self.kept[:2]
+        self.kept = (*current, self.support)
+
+    def restore(self):
+        """Return to the state at the last `keep`."""
+        self.class_proba, self.gap, self.support = self.kept
+
+    def _solve_block(self, block: slice, problem: RowProblem, repair, class_proba, gap):
+        start = self.class_proba[block, :] if self.support is not None else None
         weight = None if self.sample_weight is None else self.sample_weight[block]
-        found = solve_block(self.label_proba[block, :], start, weight, problem)
-        self.class_proba[block, :] = found.class_proba
-        self.gap[block] = found.gap
+        found = solve_block(self.label_proba[block, :], start, weight, problem, repair)
+        class_proba[block, :] = found.class_proba
+        gap[block] = found.gap
         return found._replace(class_proba=None, gap=None)
 
     def _map(self, function) -> list[BlockFound]:
-        # Compiled kernels release the GIL; other libraries bring threads or a device of their own.
+        # Only compiled kernels release the GIL. Other libraries have their own threads or device.
         if _row_solver(self.label_proba) is _rows or len(self.blocks) == 1:
             return [function(block) for block in self.blocks]
-        # The limit is the process's own: two threads must not set and restore it in turns.
+        # The BLAS limit is global to the process: only one thread at a time may change it.
         with BLAS_LOCK, _blas().limit(limits=1), ThreadPoolExecutor(_n_threads()) as pool:
             return list(pool.map(function, self.blocks))
 
 
-def solve_block(label_proba, start, sample_weight, problem: RowProblem) -> BlockFound:
-    """Solve a block of rows exactly, and sum up what a new transition needs to know of them."""
+def solve_block(label_proba, start, sample_weight, problem: RowProblem, repair=False) -> BlockFound:
+    """Solve a block of rows exactly, and sum up the quantities that a new transition needs.
+
+    With `repair`, rows of `start` that rule out one of their labels get classes that can have it.
+    """
     xp = array_namespace(label_proba)
     labels = xp.astype(label_proba, xp.float64)
     problem = problem._replace(
@@ -125,7 +151,9 @@ def solve_block(label_proba, start, sample_weight, problem: RowProblem) -> Block
     seen, labels = labels, _possible_part(labels, problem.transition)
     if start is not None:
         start = xp.astype(start, xp.float64)
-    at = _solve_rows(labels, start, problem)
+        if label_proba.dtype != xp.float64:  # rounding: the sums are no longer 1
+            start = _rows.on_simplex(start)
+    at = _solve_rows(labels, start, problem, repair)
     at, n_ambiguous = _settle_ties(at, problem)
     class_proba = at.class_proba
     if bool(xp.any((seen > 0) & (labels == 0))):
@@ -137,28 +165,32 @@ def solve_block(label_proba, start, sample_weight, problem: RowProblem) -> Block
     mass = problem.transition * (xp.matrix_transpose(at.class_proba) @ ratio)
     return BlockFound(
         xp.astype(class_proba, label_proba.dtype),
-        xp.astype(xp.clip(at.gap, 0.0, None), label_proba.dtype),
+        xp.astype(xp.clip(at.gap, 0.0, xp.finfo(label_proba.dtype).max), label_proba.dtype),
         as_numpy("label_mass", mass),
         float(xp.sum(weighted(value, sample_weight))),
         n_ambiguous,
     )
 
 
-def _solve_rows(labels, start, problem: RowProblem) -> _rows.Ascent:
-    """Bring every row to its optimum, each by the cheapest way that its certificate accepts."""
+def _solve_rows(labels, start, problem: RowProblem, repair) -> _rows.Ascent:
+    """Solve every row by the cheapest method whose result passes the certificate."""
     solver, tol = _row_solver(labels), problem.tol / 10
     transition, log_prior = problem.transition, problem.log_prior
     if start is None:
         at = _first_guess(labels, problem, tol)
     else:
+        if repair:
+            start = _explain_all(labels, start, transition, LEAST_EXPLAINED)
         at = solver.evaluate(labels, start, transition, log_prior)
+        if repair:
+            at = _redo(at, at.gap > 1, problem, lambda s, y: _less_extreme(s, y, transition))
     return _redo(
         at, at.gap > tol, problem, lambda s, y: solver.ascend(s, y, transition, log_prior, tol)
     )
 
 
 def _first_guess(labels, problem: RowProblem, tol) -> _rows.Ascent:
-    """Take ŜT⁺, which is exact inside the simplex and often on its border; else ask the dual."""
+    """Return ŜT⁺, which is exact if it lies in the simplex; otherwise the solution of the dual."""
     xp = array_namespace(labels)
     solver, transition = _row_solver(labels), problem.transition
     guess = _explain_all(labels, _rows.on_simplex(labels @ problem.inverse), transition)
@@ -178,9 +210,9 @@ def _first_guess(labels, problem: RowProblem, tol) -> _rows.Ascent:
 
 
 def _less_extreme(labels, class_proba, transition):
-    """Mix in all classes alike where that explains the labels better.
+    """Average class_proba with the uniform distribution if that explains the labels better.
 
-    Newton's method no more than doubles, in a step, a class that starts far too small.
+    A Newton step can at most double a class. A class that starts far too small would need many.
     """
     xp = array_namespace(labels)
     mixed = (class_proba + 1 / class_proba.shape[1]) / 2
@@ -191,10 +223,10 @@ def _less_extreme(labels, class_proba, transition):
 
 
 def _settle_ties(at: _rows.Ascent, problem: RowProblem) -> tuple[_rows.Ascent, int]:
-    """Move rows with many optima to the one closest to the class prior, and count them."""
+    """Move rows with several optima to the one closest to the class prior, and count these rows."""
     xp = array_namespace(at.gap)
     suspect = xp.sum(xp.astype(at.slope >= -problem.tol, xp.int64), axis=1) > 1
-    if problem.rank == problem.transition.shape[0]:  # then a row that sees every label has one
+    if problem.rank == problem.transition.shape[0]:  # then rows without zeros have one optimum
         suspect = suspect & ~xp.all(at.label_proba > 0, axis=1)
     if not bool(xp.any(suspect)):
         return at, 0
@@ -206,8 +238,12 @@ def _settle_ties(at: _rows.Ascent, problem: RowProblem) -> tuple[_rows.Ascent, i
         return at, 0
     rows = xp.nonzero(suspect)[0]
     part = _rows.Ascent(*(xp.take(field, rows, axis=0) for field in at))
-    chosen = _rows.closest_optimum(part, problem.transition, problem.anchor, problem.tol)
-    # Rows that are not at their optimum yet may lose a label that was seen: they wait.
+    # With entries as small as 1e-100 the search can overflow. Such a row is not changed.
+    with np.errstate(over="ignore", invalid="ignore"):
+        chosen = _rows.closest_optimum(part, problem.transition, problem.anchor, problem.tol)
+    chosen = xp.where(xp.all(xp.isfinite(chosen), axis=1)[:, None], chosen, part.class_proba)
+    # Before a row has reached its optimum, the result can rule out one of its labels. Such a row
+    # is not changed either.
     lost = xp.any((part.label_proba > 0) & (chosen @ problem.transition <= 0), axis=1)
     chosen = xp.where(lost[:, None], part.class_proba, chosen)
     new = _rows.evaluate(part.label_proba, chosen, problem.transition, problem.log_prior)
@@ -218,7 +254,7 @@ def _settle_ties(at: _rows.Ascent, problem: RowProblem) -> tuple[_rows.Ascent, i
 
 
 def _redo(at: _rows.Ascent, rows, problem: RowProblem, solve) -> _rows.Ascent:
-    """Replace the rows marked by what `solve` makes of them, and certify again."""
+    """Replace the marked rows by the result of `solve`, and evaluate all rows again."""
     xp = array_namespace(at.gap)
     if not bool(xp.any(rows)):
         return at
@@ -232,7 +268,7 @@ def _redo(at: _rows.Ascent, rows, problem: RowProblem, solve) -> _rows.Ascent:
 
 @cache
 def _blas():
-    """Return the handle that keeps a matrix product of one block to the block's own thread."""
+    """Return the controller that limits BLAS to one thread per block."""
     return ThreadpoolController()
 
 
@@ -249,11 +285,11 @@ def _row_solver(labels):
 
 
 def row_problem(transition, class_prior, tol) -> RowProblem:
-    """Return what a pass with this transition needs; `class_prior` has no zeros."""
+    """Return the shared parameters of a pass with this transition; `class_prior` is positive."""
     transition = np.where(transition > 0, np.maximum(transition, SMALLEST), 0.0)
     n_classes = len(transition)
     anchor = np.full(n_classes, 1 / n_classes) if class_prior is None else class_prior
-    uniform = np.ptp(anchor) == 0  # then the term is a constant
+    uniform = np.ptp(anchor) == 0  # then the prior term of the objective is constant
     left, values, right = np.linalg.svd(transition, full_matrices=False)
     rank = int(np.sum(values > values[0] * max(transition.shape) * np.finfo(float).eps))
     return RowProblem(
@@ -267,19 +303,22 @@ def row_problem(transition, class_prior, tol) -> RowProblem:
 
 
 def _possible_part(labels, transition):
-    """Leave out labels that no class can have (they are warned of) and those that are rounding."""
+    """Return rows without labels that no class can have, and without negligible ones."""
     xp = array_namespace(labels)
     labels = xp.where(xp.any(transition > 0, axis=0) & (labels > NEGLIGIBLE), labels, 0.0)
     total = xp.sum(labels, axis=1, keepdims=True)
     return labels / xp.where(total > 0, total, 1.0)
 
 
-def _explain_all(labels, class_proba, transition):
-    """Where a label seen would be impossible, add classes that can have it, as rare as it is."""
+def _explain_all(labels, class_proba, transition, least=0.0):
+    """Add classes to rows that rule out one of their labels, in proportion to its probability.
+
+    A label is ruled out if its probability is at most `least`.
+    """
     xp = array_namespace(labels)
     if bool(xp.all(transition > 0)):
         return class_proba
-    missing = xp.where(class_proba @ transition <= 0, labels, 0.0)
+    missing = xp.where(class_proba @ transition <= least, labels, 0.0)
     total = xp.sum(transition, axis=0)
     sources = xp.matrix_transpose(transition / xp.where(total > 0, total, 1.0))
     return _rows.on_simplex(class_proba + missing @ sources)
@@ -289,25 +328,25 @@ def _explain_all(labels, class_proba, transition):
 
 
 def like(array, values):
-    """Return NumPy `values` in the library, type and place of `array`."""
+    """Return NumPy `values` in the library, with the dtype and on the device of `array`."""
     return array_namespace(array).asarray(values, dtype=array.dtype, device=device(array))
 
 
 def weighted(rows, weight):
-    """Return rows times their weight; None is all ones."""
+    """Return rows multiplied by their weights; None means ones."""
     if weight is None:
         return rows
     return rows * (weight if rows.ndim == 1 else weight[:, None])
 
 
 def minus_divergence(labels, explained):
-    """Return −KL(S, q) = Σ_s S_s log(q_s / S_s) of each row; −inf where q misses a label of S."""
+    """Return −KL(S, q) = Σ_s S_s log(q_s / S_s) of each row; −inf if q_s = 0 < S_s."""
     xp = array_namespace(labels)
     return xp.sum(xlogy(labels, explained / xp.where(labels > 0, labels, 1.0)), axis=1)
 
 
 def xlogy(x, y):
-    """Return x log y, and 0 where x is 0."""
+    """Return x log y, or 0 where x is 0."""
     xp = array_namespace(x)
     y = xp.where(x > 0, y, 1.0)
     safe = xp.where(y > 0, y, 1.0)

@@ -1,4 +1,4 @@
-"""Names of classes and labels: read from lists, columns and tables, matched, and shown."""
+"""Names of classes and labels: reading, matching and displaying them."""
 
 import warnings
 from collections import Counter
@@ -9,36 +9,46 @@ import numpy as np
 
 from looselabels._validation import as_numpy, check_2d, short_repr, some_of
 
-UNLABELED = "(unlabeled)"  # how the missing label, None, is written
+UNLABELED = "(unlabeled)"  # how the missing label, None, is displayed
 
 
-def listed(names: Iterable, most=5) -> str:
-    """Return the first few names as a list or, where `names` is a tuple, as a tuple."""
+def listed(names: Iterable, max_names=5) -> str:
+    """Return the first names for a message, in the brackets of a list or a tuple.
+
+    >>> listed(["cat", None])
+    "['cat', '(unlabeled)']"
+    >>> listed(tuple(range(9)))
+    '(0, 1, 2, 3, 4 and 4 more)'
+    """
     start, end = "()" if isinstance(names, tuple) else "[]"
-    return start + some_of([UNLABELED if name is None else name for name in names], most) + end
+    return start + some_of([UNLABELED if name is None else name for name in names], max_names) + end
 
 
-def shown(name: Hashable, most=40) -> str:
-    """Return how a table shows a name: (unlabeled) for None, "pets: cat" for a tuple."""
+def shown(name: Hashable, max_length=40) -> str:
+    """Return the text that displays a name in a table or a plot.
+
+    >>> shown(None), shown(("web", "cat"))
+    ('(unlabeled)', 'web: cat')
+    """
     if name is None:
         return UNLABELED
     if isinstance(name, tuple):
-        return ": ".join(shown(part, most) for part in name)
+        return ": ".join(shown(part, max_length) for part in name)
     text = str(name)
     text = text if text.isprintable() else ascii(text)[1:-1]
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
 def plain_name(name: Hashable) -> Hashable:
-    """Return the name of a class or label as plain Python: text, number, bool, tuple of them.
+    """Return the name of a class or label as plain Python: text, number, bool, or a tuple.
 
-    Whatever a library writes for "missing" (None, NaN, NA) is None, the missing label.
+    The missing values of all libraries (None, NaN, NA, NaT) become None, the missing label.
     """
     if isinstance(name, np.generic):
         name = name.item()
     if isinstance(name, tuple):
         return tuple(plain_name(part) for part in name)
-    # pandas is not imported to ask: its missing values are known by their types
+    # the missing values of pandas are recognized by type name: pandas may not be installed
     if name is None or type(name).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(name, float) and np.isnan(name):
@@ -46,28 +56,30 @@ def plain_name(name: Hashable) -> Hashable:
     if isinstance(name, str | int) or (isinstance(name, float) and np.isfinite(name)):
         return name
     if isinstance(name, complex):
-        raise ValueError(f"Complex data not supported: {name} is no name for a class or label.")
+        raise ValueError(f"Complex data not supported: {name} cannot name a class or label.")
     raise ValueError(
-        f"{short_repr(name)} ({type(name).__name__}) is no name for a class or label; "
+        f"{short_repr(name)} ({type(name).__name__}) cannot name a class or label; "
         "use text, whole numbers or bool."
     )
 
 
 def read_names(argument: str, names: Iterable) -> tuple:
-    """Return `names` as a tuple of plain names, each there once."""
+    """Return `names` as a tuple of distinct plain names."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise ValueError(f"{argument} must be a list of names; it is {short_repr(names)}.")
     plain = tuple(plain_name(name) for name in names)
     if len(set(plain)) < len(plain):
         twice = [name for name, count in Counter(plain).items() if count > 1]
-        raise ValueError(f"{argument} must be distinct; {listed(twice)} are there twice.")
+        raise ValueError(f"{argument} must be distinct; {listed(twice)} occur more than once.")
     if swap_name(plain, UNLABELED, None) != plain:
-        raise ValueError(f"{argument} hold {UNLABELED!r}, the text that stands for None; use None.")
+        raise ValueError(
+            f"{argument} contain {UNLABELED!r}, the text that displays the missing label; use None."
+        )
     return plain
 
 
 def match_names(argument: str, found: Iterable, wanted: Sequence) -> list[int]:
-    """Return where each of the `wanted` names is in `found`; say which are unknown or missing."""
+    """Return the position in `found` of each name in `wanted`; both must hold the same names."""
     position = {name: i for i, name in enumerate(read_names(f"names in {argument}", found))}
     expected = set(wanted)
     unknown = [name for name in position if name not in expected]
@@ -79,10 +91,11 @@ def match_names(argument: str, found: Iterable, wanted: Sequence) -> list[int]:
     return [position[name] for name in wanted]
 
 
-def numbers_by_name(argument: str, values, names: Sequence, *, most=np.inf) -> np.ndarray:
-    """Return one number from 0 to `most` for each of `names`.
+def numbers_by_name(argument: str, values, names: Sequence, *, maximum=np.inf) -> np.ndarray:
+    """Return one number from 0 to `maximum` for each of `names`.
 
-    `values` is one number for all, a sequence in the order of `names`, or a mapping by name.
+    `values` is one number for all names, a sequence in their order, or a mapping from name to
+    number.
     """
     if hasattr(values, "to_dict"):  # a pandas Series is matched by its index
         values = values.to_dict()
@@ -97,16 +110,16 @@ def numbers_by_name(argument: str, values, names: Sequence, *, most=np.inf) -> n
         raise ValueError(
             f"{argument} has shape {numbers.shape}; it needs one number each for {listed(names)}."
         )
-    good = np.isfinite(numbers) & (numbers >= 0) & (numbers <= most)
+    good = np.isfinite(numbers) & (numbers >= 0) & (numbers <= maximum)
     if not good.all():
         name, value = names[int(np.argmin(good))], numbers[np.argmin(good)]
-        allowed = "finite and not negative" if np.isinf(most) else f"between 0 and {most:g}"
+        allowed = "finite and not negative" if np.isinf(maximum) else f"between 0 and {maximum:g}"
         raise ValueError(f"{argument} of {short_repr(name)} is {value:.6g}; it must be {allowed}.")
     return numbers
 
 
 def swap_name(name: Hashable, old: Hashable, new: Hashable) -> Hashable:
-    """Return `name` with `old` replaced by `new`, also within tuples."""
+    """Return `name` with `old` replaced by `new`, also inside tuples."""
     if isinstance(name, tuple):
         return tuple(swap_name(part, old, new) for part in name)
     return new if name == old else name
@@ -116,7 +129,7 @@ def swap_name(name: Hashable, old: Hashable, new: Hashable) -> Hashable:
 
 
 def as_column(y):
-    """Return y as a column; a table with one column is accepted with a warning."""
+    """Return `y` as a column; a table with one column is converted with a warning."""
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
     if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
@@ -129,29 +142,38 @@ def as_column(y):
 
 
 def read_column(argument: str, column) -> tuple[tuple, np.ndarray]:
-    """Return the distinct names in a column of labels and, for each row, which of them it holds.
+    """Return the distinct names in a column of labels, and the position of each row's name.
 
     The names include the unused categories of a categorical column.
+
+    >>> read_column("y", ["dog", None, "dog"])
+    (('dog', None), array([0, 1, 0]))
     """
     dtype, shape = getattr(column, "dtype", None), getattr(column, "shape", None)
     if shape is not None and len(shape) != 1:
-        raise ValueError(f"{argument} must be a column, one label a sample; its shape is {shape}.")
+        raise ValueError(
+            f"{argument} must be a column with one label per sample; its shape is {shape}."
+        )
     if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
         raise ValueError(f"{argument} must be a column of labels; it is {short_repr(column)}.")
     if getattr(dtype, "kind", None) in ("m", "M"):
-        raise ValueError(f"{argument} holds times ({dtype}); turn them into text to use them.")
+        raise ValueError(
+            f"{argument} contains times ({dtype}); convert them to text to use them as labels."
+        )
     if isinstance(dtype, np.dtype) and dtype.kind == "f":
-        # as a list, each NaN would be an object, and below a name, of its own
+        # in a list each NaN would be a distinct object, and so a distinct name
         numbers = np.asarray(column)
         column = numbers.astype(object)
         column[np.isnan(numbers)] = None
     values = column.tolist() if hasattr(column, "tolist") else list(column)
     categories: list = getattr(getattr(dtype, "categories", None), "to_list", list)()
     try:
-        # one look-up a row, and whatever is slower once a distinct value
+        # one lookup per row; the slower conversion only once per distinct value
         plain = {value: plain_name(value) for value in dict.fromkeys(chain(values, categories))}
     except TypeError:
-        raise ValueError(f"{argument} must be a column; its rows are lists of labels.") from None
+        raise ValueError(
+            f"{argument} must be a column with one label per sample; its rows are lists."
+        ) from None
     position = {name: i for i, name in enumerate(dict.fromkeys(plain.values()))}
     index = {value: position[name] for value, name in plain.items()}
     return tuple(position), np.fromiter(map(index.__getitem__, values), np.intp, len(values))
@@ -160,16 +182,16 @@ def read_column(argument: str, column) -> tuple[tuple, np.ndarray]:
 def read_table(
     argument: str, table, rows, columns, *, words=("classes", "labels")
 ) -> tuple[np.ndarray, tuple, tuple]:
-    """Return a table as an array, with the names of its rows and of its columns.
+    """Return a table as an array, with the names of its rows and columns.
 
-    A DataFrame has names, and is put into the order of `rows` and `columns` where these are given;
-    an array has none and takes those given. `words` are what messages call rows and columns.
+    A DataFrame has names; it is reordered by `rows` and `columns` if these are given. An array has
+    no names and needs both. Messages call rows and columns by `words`.
     """
     if not hasattr(table, "columns"):
         return _read_array(argument, table, rows, columns, words)
     if hasattr(table, "iloc"):
         values, own = table.to_numpy(), (table.index, table.columns)
-    else:  # polars has no index: the first column holds the names
+    else:  # polars has no index; the first column holds the row names
         values, own = table[:, 1:].to_numpy(), (table.to_series(0), table.columns[1:])
     row_order, rows = _order(f"{words[0]} of {argument}", own[0], rows)
     column_order, columns = _order(f"{words[1]} of {argument}", own[1], columns)
@@ -178,7 +200,7 @@ def read_table(
 
 def _read_array(argument, array, rows, columns, words):
     if rows is None or columns is None:
-        raise ValueError(f"{argument} is an array without names; give {' and '.join(words)}.")
+        raise ValueError(f"{argument} is an array without names; pass {' and '.join(words)}.")
     rows, columns = read_names(words[0], rows), read_names(words[1], columns)
     matrix, needed = as_numpy(argument, array), (len(rows), len(columns))
     check_2d(argument, matrix)
@@ -192,10 +214,10 @@ def _read_array(argument, array, rows, columns, words):
 
 
 def _order(argument, found, wanted):
-    """Return where the `wanted` names (or all) are among those `found`, and these names."""
+    """Return the positions in `found` of the `wanted` names (None: all names), and the names."""
     found = [swap_name(plain_name(name), UNLABELED, None) for name in found]
     wanted = read_names(argument, found if wanted is None else wanted)
-    # files and polars turn names into text: there the label 1 is found as "1"
+    # files and polars convert names to text: the label 1 is found as "1"
     known = {str(swap_name(name, None, UNLABELED)): name for name in wanted}
     known |= {name: name for name in wanted}
     return match_names(argument, [known.get(name, name) for name in found], wanted), wanted

@@ -5,49 +5,49 @@ maximizes
 
     f(y) = Σ_s S_s log (yT)_s + y·l        subject to y ≥ 0, Σ_k y_k = 1.
 
-Two active-set Newton methods share one linear solve. `ascend` works on the classes that are free,
-and takes any transition. `solve_dual` works on the classes that are absent: where T is square and
-invertible it needs only the few multipliers of y ≥ 0, which is what makes a thousand classes
-affordable. Any array library that follows the array API will do; rows come in blocks, as float64.
+There are two active-set Newton methods. `ascend` solves for the classes that are free and accepts
+every transition. `solve_dual` needs a square and invertible T and solves for the multipliers of the
+absent classes (y_k = 0); these are few, which makes a thousand classes affordable. Both use the
+same linear solver. Rows come in blocks of float64, in any library that follows the array API.
 """
 
 from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
-MAX_STEPS = 100  # Newton steps a row may take; five are typical
-ELEMENTS_AT_ONCE = 2**19  # bounds the temporary arrays of one linear solve (4 MiB)
-RIDGE = 1e-13  # relative; what dependent rows of T leave of a pivot is rounding
-FLAT = 1e-10  # nats; curvature below this is none, and steps in such directions stay finite
-SINGULAR = 1e-10  # relative; classes nearer to dependence than this count as dependent
-ARMIJO = 1e-4
-SHRINK = 0.01  # to what share of itself a class may fall in a step that keeps it
-NOISE = 1e-15  # nats; a change of the objective below this may be rounding
-SMALL_CHANGE = 1e-3  # below it r − log(1 + r) is summed as a series: the difference is rounding
+MAX_STEPS = 100  # Newton steps per row; five are typical
+ELEMENTS_AT_ONCE = 2**19  # limits the temporary arrays of one linear solve to 4 MiB
+RIDGE = 1e-13  # relative; the pivot of linearly dependent rows of T is rounding error
+FLAT = 1e-10  # nats; added to the curvature, to keep steps in flat directions finite
+SINGULAR = 1e-10  # relative; below this, rows of T count as linearly dependent
+ARMIJO = 1e-4  # required share of the increase that the slope predicts
+SHRINK = 0.01  # a step that keeps a class positive reduces it to this share at most
+NOISE = 1e-15  # nats; a smaller change of the objective can be rounding error
+SMALL_CHANGE = 1e-3  # for smaller r, r − log(1 + r) is computed by a series: it cancels
 
 
 class Ascent(NamedTuple):
-    """A point on the simplex in each row, with all that a step from it needs."""
+    """A point on the simplex for each row, with everything that a step from there needs."""
 
     label_proba: Any
     class_proba: Any
-    explained: Any  # p(label | x) that class_proba implies: the rows of yT
-    slope: Any  # the gradient less its mean under class_proba
-    gap: Any  # Frank–Wolfe, the largest slope: no class_proba is better by more than this
+    explained: Any  # the p(label | x) that class_proba implies: yT
+    slope: Any  # the gradient minus its mean under class_proba
+    gap: Any  # the Frank–Wolfe gap, max slope: the optimum is better by at most this
 
 
 class Descent(NamedTuple):
-    """Multipliers of y ≥ 0 in each row, with the class_proba that they imply."""
+    """Multipliers of y ≥ 0 for each row, with the class_proba that they imply."""
 
     label_proba: Any
-    price: Any  # μ, one a class
-    slack: Any  # 1 − T⁻¹μ, one a label; positive
-    class_proba: Any  # qT⁻¹ with q = label_proba / slack; not yet ≥ 0
-    residual: Any  # a class is absent, or its price is zero: how far from that
+    price: Any  # the multipliers μ, one per class
+    slack: Any  # 1 − T⁻¹μ > 0, one per label
+    class_proba: Any  # qT⁻¹ with q = label_proba / slack; entries can still be negative
+    residual: Any  # max |min(class_proba, price)|: zero at the optimum
 
 
 def evaluate(label_proba, class_proba, transition, log_prior) -> Ascent:
-    """Return the slope of each row at `class_proba`, and its certificate."""
+    """Return the slope of each row at `class_proba`, and its gap."""
     xp = array_namespace(label_proba)
     explained = class_proba @ transition
     gradient = ratio(label_proba, explained) @ transition.T
@@ -60,13 +60,13 @@ def evaluate(label_proba, class_proba, transition, log_prior) -> Ascent:
 def ascend(label_proba, start, transition, log_prior, tol):
     """Solve every row by Newton steps on its free classes.
 
-    `start` must give each label that was seen some probability.
+    `start` must give a positive probability to each label with S_s > 0.
     """
     xp = array_namespace(label_proba)
 
     def step(at):
         target = _step(at, transition, tol)
-        # A row that no step improves has reached the precision of its numbers.
+        # If no step improves a row, it has reached floating-point precision.
         moved = xp.any(target != at.class_proba, axis=1)
         after = evaluate(at.label_proba, target, transition, log_prior)
         return after, moved & (after.gap > tol)
@@ -76,12 +76,13 @@ def ascend(label_proba, start, transition, log_prior, tol):
 
 
 def solve_dual(label_proba, inverse, tol):
-    """Solve rows where every label has some probability; T is invertible, the prior uniform.
+    """Solve rows with S > 0 for every label; T is invertible and the class prior is uniform.
 
-    In q = yT the problem is max Σ S log q subject to qT⁻¹ ≥ 0: its optimum is q = S / (1 − T⁻¹μ)
-    with a multiplier μ_k ≥ 0 for each class, zero where the class is present. Newton's method on
-    min_μ −Σ S log(1 − T⁻¹μ), whose gradient is y, solves systems of the size of the absent classes
-    only. Rows that do not settle come back as a good start for `ascend`.
+    In terms of q = yT the problem is max Σ S log q subject to qT⁻¹ ≥ 0. Its optimum is
+    q = S / (1 − T⁻¹μ) with a multiplier μ_k ≥ 0 for each class, which is zero if the class is
+    present. Newton's method minimizes −Σ S log(1 − T⁻¹μ) over μ; the gradient is y, and the linear
+    systems are only as large as the number of absent classes. A row that does not converge is
+    returned as a good start for `ascend`.
     """
     xp = array_namespace(label_proba)
 
@@ -100,16 +101,17 @@ def solve_dual(label_proba, inverse, tol):
 
 
 def is_ambiguous(at: Ascent, transition, tol):
-    """Tell which rows, at their optimum, have other optima too.
+    """Return which rows, evaluated at an optimum, have more than one optimum.
 
-    All optima share yT on the labels seen and live on the classes with no slope; they are one point
-    exactly where those rows of T, seen labels only, are independent.
+    All optima have the same yT on the labels with S_s > 0, and all their classes have slope zero.
+    The optimum is unique exactly if the rows of T of these classes, restricted to the columns of
+    these labels, are linearly independent.
     """
     xp = array_namespace(at.slope)
-    # Rare labels tell classes apart as well as common ones do: put all columns on one scale.
+    # Rare labels distinguish classes as well as frequent ones: scale all columns to maximum 1.
     largest = xp.max(transition, axis=0)
     weight = xp.where(at.label_proba > 0, 1 / xp.where(largest > 0, largest, 1.0) ** 2, 0.0)
-    # The right-hand side is arbitrary: it must not be orthogonal to every null vector.
+    # The right-hand side is arbitrary, but must not be orthogonal to all null vectors.
     probe = xp.cos(xp.arange(1, transition.shape[0] + 1, dtype=weight.dtype, device=device(weight)))
     probe = xp.broadcast_to(probe, at.slope.shape)
     (answer,) = _solve_on(at.slope >= -tol, transition, weight, probe)
@@ -117,10 +119,11 @@ def is_ambiguous(at: Ascent, transition, tol):
 
 
 def closest_optimum(at: Ascent, transition, anchor, tol):
-    """Return, of all optima of each row, the class_proba closest to `anchor`.
+    """Return for each row the optimum that is closest to `anchor`.
 
-    min |y − anchor|² subject to y ≥ 0, y = 0 off the tied classes, and yT as `at` has it on the
-    labels seen. By Newton's method on the dual: y = (anchor + Cν)₊ with Cᵀy = d, C = (T, 1).
+    min |y − anchor|² subject to y ≥ 0, y = 0 for classes with a negative slope, and the same yT as
+    in `at` on the labels with S_s > 0. Solved by Newton's method on the dual:
+    y = (anchor + Cν)₊ with Cᵀy = d and C = (T, 1).
     """
     xp = array_namespace(at.slope)
     ones = xp.ones_like(at.gap)[:, None]
@@ -150,12 +153,11 @@ def closest_optimum(at: Ascent, transition, anchor, tol):
                 break
             share = xp.where(worse[:, None], share / 2, share)
         multiplier = multiplier + share * move
-    chosen = on_simplex(class_proba)
-    return chosen
+    return on_simplex(class_proba)
 
 
 def _repeat(step, state, moving):
-    """Apply `step` to the rows that are still moving until none is."""
+    """Apply `step` to the rows that are still moving, until no row moves."""
     xp = array_namespace(moving)
     for _ in range(MAX_STEPS):
         if not bool(xp.any(moving)):
@@ -168,19 +170,19 @@ def _repeat(step, state, moving):
 
 
 def _step(at: Ascent, transition, tol):
-    """Return the class_proba that one Newton step leads to in every row; never downhill."""
+    """Return the class_proba of every row after one Newton step; f never decreases."""
     xp = array_namespace(at.label_proba)
     direction = _direction(at, transition, tol)
-    # Most steps end with several classes at zero: try the projection of the whole step first.
+    # Most steps set several classes to zero: try the projection of the full step first.
     target = on_simplex(at.class_proba + direction)
     good = _rise(at, target, transition) > 0
     share, vanishing = _to_boundary(xp, at.class_proba, direction)
     for attempt in range(60):
         if bool(xp.all(good)):
             break
-        if attempt == 0:  # a class that alone explains a rare label must not vanish, only shrink
+        if attempt == 0:  # a class that alone can have a rare label must shrink, not vanish
             trial = xp.maximum(at.class_proba + direction, SHRINK * at.class_proba)
-        else:  # go to the first class that vanishes, then ever less
+        else:  # up to the point where the first class vanishes, then half as far each time
             trial = at.class_proba + share[:, None] * direction
             share = share / 2
         if attempt == 1:
@@ -194,9 +196,10 @@ def _step(at: Ascent, transition, tol):
 
 
 def _rise(at: Ascent, target, transition):
-    """Return how far each row rises above the Armijo line, to full precision even near the optimum.
+    """Return by how much the increase of f exceeds what the Armijo condition requires.
 
-    f(target) − f(y) = slope·(target − y) − Σ S (r − log(1 + r)), r the relative change of yT.
+    f(target) − f(y) = slope·(target − y) − Σ S (r − log(1 + r)), where r is the relative change of
+    yT. Unlike a difference of two values of f, this is accurate near the optimum.
     """
     xp = array_namespace(target)
     move = target - at.class_proba
@@ -225,7 +228,7 @@ def _direction(at: Ascent, transition, tol):
         if not bool(xp.any(blocked)):
             break
         free = free & ~blocked
-    # Where the classes present are at their optimum, the steepest absent one must enter.
+    # If the present classes are at their optimum, the absent class of largest slope must enter.
     stuck = xp.max(xp.abs(xp.where(free, slope, 0.0)), axis=1) <= tol / 2
     if bool(xp.any(stuck)):
         steepest = slope >= xp.max(slope, axis=1, keepdims=True)
@@ -248,7 +251,7 @@ def _descent(label_proba, price, slack, inverse) -> Descent:
 
 
 def _dual_step(at: Descent, move, inverse) -> Descent:
-    """Lower each row's dual along the projected Newton path, halving the step until it falls."""
+    """Decrease the dual of each row along the projected Newton path, halving the step if needed."""
     xp = array_namespace(move)
     value = xp.sum(at.label_proba * xp.log(at.slack), axis=1)
     good = xp.isnan(value)
@@ -269,18 +272,17 @@ def _dual_step(at: Descent, move, inverse) -> Descent:
 
 
 def _solve_on(members, factor, weight, *rights, flat=0.0):
-    """Solve (F diag(w) Fᵀ) x = right in each row, F being that row's members of `factor`.
+    """Solve (F diag(w) Fᵀ) x = right for each row, where F holds the row's members of `factor`.
 
-    x is zero off the members.
-
-    Rows are taken in order of how many members they have, so that padding stays small.
+    x is zero for all other entries. Rows are sorted by their number of members, which keeps the
+    padding of each batch small.
     """
     xp = array_namespace(members)
     count = xp.sum(xp.astype(members, xp.int64), axis=1)
     by_count = xp.argsort(count)
     begin, n_rows, parts = 0, members.shape[0], []
     while begin < n_rows:
-        # Widths grow along by_count: size the chunk by its first row, pad it to its own last one.
+        # Widths increase along by_count: the first row sets the chunk size, the last the padding.
         width = max(1, int(count[int(by_count[begin])]))
         end = min(n_rows, begin + max(1, ELEMENTS_AT_ONCE // (width * factor.shape[1])))
         rows = by_count[begin:end]
@@ -300,7 +302,7 @@ def _solve_padded(xp, width, flat, factor, members, weight, *rights):
         xp.take(factor, xp.reshape(chosen, (-1,)), axis=0), (*chosen.shape, factor.shape[1])
     )
     half = part * xp.sqrt(weight)[:, None, :]
-    # Labels may be rarer than others by many orders: give all members the same scale.
+    # Labels can differ in frequency by orders of magnitude: scale all members to norm 1.
     size = xp.sqrt(xp.sum(half * half, axis=2))
     scale = xp.where(
         live & (size > 0), 1 / xp.where(size > 0, size, 1.0), xp.astype(live, size.dtype)
@@ -324,7 +326,7 @@ def _solve_padded(xp, width, flat, factor, members, weight, *rights):
 
 
 def _to_boundary(xp, class_proba, direction):
-    """Return the share of `direction` at which a first class vanishes, and which class that is."""
+    """Return the share of `direction` at which the first class vanishes, and the class."""
     falling = direction < 0
     room = xp.where(falling, class_proba / xp.where(falling, -direction, 1.0), xp.inf)
     share = xp.clip(xp.min(room, axis=1), None, 1.0)
@@ -332,7 +334,7 @@ def _to_boundary(xp, class_proba, direction):
 
 
 def on_simplex(rows):
-    """Return rows without their negative entries, summing to 1; uniform where nothing is left."""
+    """Return rows with negative entries set to 0, normalized; uniform if nothing is positive."""
     xp = array_namespace(rows)
     rows = xp.where(rows > 0, rows, 0.0)
     total = xp.sum(rows, axis=1, keepdims=True)
@@ -341,13 +343,13 @@ def on_simplex(rows):
 
 
 def ratio(x, y):
-    """Return x / y, and 0 where x is 0."""
+    """Return x / y, or 0 where x is 0."""
     xp = array_namespace(x)
     return xp.where(x > 0, x / xp.where(x > 0, y, 1.0), 0.0)
 
 
 def put_rows(where, old, new):
-    """Return `old` with `new` in the rows marked, without writing in place."""
+    """Return `old` with the marked rows replaced by `new`, without writing in place."""
     xp = array_namespace(old)
     position = xp.clip(xp.cumulative_sum(xp.astype(where, xp.int64)) - 1, 0, None)
     return _where(xp, where, xp.take(new, position, axis=0), old)

@@ -1,11 +1,11 @@
 """The row solver of `_rows`, compiled: the same methods, one row at a time, without temporaries.
 
-Used for NumPy arrays when numba is installed. The kernels release the GIL, so that blocks of rows
-can be solved in threads.
+It is used for NumPy arrays if numba is installed. The kernels release the GIL, which allows
+several threads to solve blocks of rows at the same time.
 """
 
 import numpy as np
-import scipy.linalg  # noqa: F401  its BLAS is the one of compiled matrix products
+import scipy.linalg  # noqa: F401  numba calls the BLAS of SciPy
 from numba import njit
 
 from looselabels import _rows
@@ -22,17 +22,17 @@ from looselabels._rows import (
     on_simplex,
 )
 
-MOST_DIRECT = 48  # absent classes; beyond it a few products are cheaper than a factorization
-MOST_CG = 25  # such products at most
-DUAL_STEPS = 20  # Newton steps for one set of absent classes; more are spent on rounding
-SMALL_TRANSITION = 1024  # entries; beyond it a matrix product evaluates faster than a loop
+MAX_DIRECT = 48  # absent classes; for more, conjugate gradients are cheaper than a factorization
+MAX_CG_STEPS = 25
+DUAL_STEPS = 20  # Newton steps per set of absent classes; more would only change rounding errors
+SMALL_TRANSITION = 1024  # entries; for more, a matrix product is faster than a loop
 
-# Sums may be reordered, which lets them run in vector registers; NaN and inf keep their meaning.
+# These flags allow sums to be reordered and vectorized; NaN and infinity keep their meaning.
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 
 
 def evaluate(label_proba, class_proba, transition, log_prior) -> Ascent:
-    """Do what `_rows.evaluate` does."""
+    """Return the same as `_rows.evaluate`."""
     if transition.size > SMALL_TRANSITION:
         return _rows.evaluate(label_proba, class_proba, transition, log_prior)
     if log_prior is None:
@@ -44,7 +44,7 @@ def evaluate(label_proba, class_proba, transition, log_prior) -> Ascent:
 
 
 def ascend(label_proba, start, transition, log_prior, tol):
-    """Do what `_rows.ascend` does."""
+    """Return the same as `_rows.ascend`."""
     class_proba = start.copy()
     if log_prior is None:
         log_prior = np.zeros(len(transition))
@@ -53,16 +53,16 @@ def ascend(label_proba, start, transition, log_prior, tol):
 
 
 def solve_dual(label_proba, inverse, tol):
-    """Do what `_rows.solve_dual` does."""
-    # Which classes are absent takes a matrix product for all rows; the prices of a given set of
-    # absent classes are then a small problem of each row.
+    """Return the same as `_rows.solve_dual`."""
+    # Finding the absent classes takes one matrix product for all rows. The prices for a given set
+    # of absent classes are then a small problem for each row.
     inverse_t = np.ascontiguousarray(inverse.T)
     class_proba = label_proba @ inverse
     price, slack = np.zeros_like(class_proba), np.ones_like(label_proba)
     moving, before = np.arange(len(label_proba)), np.full(len(label_proba), np.inf)
     for _ in range(MAX_STEPS):
         residual = np.abs(np.minimum(class_proba[moving], price[moving])).max(axis=1)
-        # A row with tiny labels can stall short of `tol`, in rounding: the primal takes it on.
+        # Rounding can stop a row with tiny labels before it reaches `tol`; `ascend` finishes it.
         still = (residual > tol) & (residual < before / 2)
         moving, before = moving[still], residual[still]
         if not len(moving):
@@ -76,7 +76,7 @@ def solve_dual(label_proba, inverse, tol):
 
 
 def is_ambiguous(at: Ascent, transition, tol):
-    """Do what `_rows.is_ambiguous` does."""
+    """Return the same as `_rows.is_ambiguous`."""
     largest = transition.max(axis=0)
     scaled = transition / np.where(largest > 0, largest, 1.0)
     return _is_ambiguous(at.label_proba, at.slope, scaled, tol)
@@ -92,7 +92,7 @@ def _evaluate_rows(label_proba, class_proba, transition, log_prior, explained, s
 
 @compiled
 def _ascend_rows(label_proba, class_proba, transition, log_prior, tol):
-    """Solve every row in place of `class_proba` by Newton steps on its free classes."""
+    """Solve every row by Newton steps on its free classes; `class_proba` is overwritten."""
     n_classes, n_labels = transition.shape
     explained, weight = np.empty(n_labels), np.empty(n_labels)
     slope, direction, target = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
@@ -112,12 +112,12 @@ def _ascend_rows(label_proba, class_proba, transition, log_prior, tol):
                 free[k] = present[k] or slope[k] > 0
             _direction(transition, weight, slope, present, free, direction, part, gram, tol)
             if not _line_search(labels, point, direction, transition, explained, slope, target):
-                break  # no step improves the row: it has reached the precision of its numbers
+                break  # no step improves the row: it has reached floating-point precision
 
 
 @compiled
 def _mix(point, transition, explained):
-    """Fill in yT."""
+    """Write yT into `explained`."""
     explained[:] = 0.0
     for k in range(len(point)):
         if point[k] > 0:
@@ -127,7 +127,7 @@ def _mix(point, transition, explained):
 
 @compiled
 def _fill_slope(labels, point, explained, transition, log_prior, slope):
-    """Fill in the gradient less its mean under y."""
+    """Write the gradient minus its mean under y into `slope`."""
     n_classes, n_labels = transition.shape
     level = 0.0
     for k in range(n_classes):
@@ -143,7 +143,7 @@ def _fill_slope(labels, point, explained, transition, log_prior, slope):
 
 @compiled
 def _direction(transition, weight, slope, present, free, direction, part, gram, tol):
-    """Fill in the Newton direction on the free classes; its entries sum to zero."""
+    """Write the Newton direction on the free classes into `direction`; its entries sum to 0."""
     n_classes = len(slope)
     for _ in range(n_classes):
         _equality_newton(transition, weight, slope, free, direction, part, gram)
@@ -160,7 +160,7 @@ def _direction(transition, weight, slope, present, free, direction, part, gram, 
         if free[k]:
             worst = max(worst, abs(slope[k]))
     if worst <= tol / 2:
-        # The classes present are at their optimum: the steepest absent one must enter.
+        # The present classes are at their optimum: the absent class of largest slope must enter.
         free[:] = present
         free[steepest] = True
         _equality_newton(transition, weight, slope, free, direction, part, gram)
@@ -192,10 +192,11 @@ def _equality_newton(transition, weight, slope, free, direction, part, gram):
 
 @compiled
 def _line_search(labels, point, direction, transition, explained, slope, target):
-    """Move `point` (and `explained`) uphill, or tell that no step helps.
+    """Move `point` and `explained` uphill and return True, or return False if no step helps.
 
-    As `_rows._step` does: the whole step with classes that vanish, then with classes that shrink,
-    then no further than the first class to vanish, then ever less.
+    The attempts are those of `_rows._step`: the full step with classes that vanish, the full step
+    with classes that only shrink, the step up to the first class that vanishes, and then half as
+    far each time.
     """
     length, first, first_at = 1.0, 1.0, -1
     for k in range(len(point)):
@@ -224,7 +225,7 @@ def _line_search(labels, point, direction, transition, explained, slope, target)
 
 @compiled
 def _curvature_loss(labels, before, after):
-    """Σ S (r − log(1 + r)), r the relative change of yT: what a step falls short of its slope."""
+    """Return Σ S (r − log(1 + r)), r the relative change of yT: the loss due to curvature."""
     loss = 0.0
     for s in range(len(labels)):
         if labels[s] > 0:
@@ -248,7 +249,7 @@ def _is_ambiguous(label_proba, slope, scaled, tol):
         for k in range(n_classes):
             if slope[i, k] < -tol:
                 continue
-            # One more row of a Cholesky factor: no pivot left means that it depends on the others.
+            # Add a row to a Cholesky factor: a zero pivot means that it depends on the others.
             right[size] = k
             pivot = 0.0
             for a in range(size + 1):
@@ -276,7 +277,7 @@ def _is_ambiguous(label_proba, slope, scaled, tol):
 
 @compiled
 def _settle_prices(label_proba, price, slack, members, inverse_t, tol):
-    """Solve the dual on each row's `members`, in place of `price` and `slack`."""
+    """Solve the dual on the `members` of each row; `price` and `slack` are overwritten."""
     for i in range(len(label_proba)):
         index = np.nonzero(members[i])[0]
         _settle(label_proba[i], price[i], slack[i], index, inverse_t, tol)
@@ -286,7 +287,7 @@ def _settle_prices(label_proba, price, slack, members, inverse_t, tol):
 def _settle(labels, price, slack, index, inverse_t, tol):
     n_labels = len(labels)
     rows = inverse_t[index]
-    scaled = np.empty((min(len(index), MOST_DIRECT), n_labels))
+    scaled = np.empty((min(len(index), MAX_DIRECT), n_labels))
     absent, trial, move = np.empty(len(index)), np.empty(len(index)), np.empty(len(index))
     active = np.empty(len(index), np.bool_)
     trial_slack = np.empty(n_labels)
@@ -301,10 +302,10 @@ def _settle(labels, price, slack, index, inverse_t, tol):
             active[a] = price[index[a]] > 0 or absent[a] < 0
             used += active[a]
         if step == 0:
-            enough = max(tol, worst / 500)  # classes may still join: no more digits than needed
+            enough = max(tol, worst / 500)  # the set of absent classes can still change
         if worst <= enough:
             return
-        if used <= MOST_DIRECT:
+        if used <= MAX_DIRECT:
             _direct(rows, np.sqrt(labels) / slack, active, absent, move, scaled, trial)
         else:
             _conjugate_gradients(rows, explained / slack, active, absent, move)
@@ -336,8 +337,9 @@ def _direct(rows, root, active, right, move, scaled, trial):
 def _conjugate_gradients(rows, weight, active, right, move):
     """Solve (R diag(weight) Rᵀ) move = right on the active rows R, to three digits.
 
-    T⁻¹ is near a diagonal where labels mostly tell their class: a few products of a vector then do
-    what a matrix of all pairs of absent classes would. A direction cut short is still a descent.
+    If most labels name their class, T⁻¹ is nearly diagonal: a few products with a vector are then
+    cheaper than the matrix of all pairs of absent classes. An inexact solution is still a descent
+    direction.
     """
     size = len(active)
     scale, rest, toward = np.empty(size), np.zeros(size), np.zeros(size)
@@ -353,7 +355,7 @@ def _conjugate_gradients(rows, weight, active, right, move):
             toward[a] = rest[a] * scale[a]
             left += rest[a] * toward[a]
     goal = 1e-6 * left
-    for _ in range(MOST_CG):
+    for _ in range(MAX_CG_STEPS):
         image = np.dot(rows, np.dot(toward, rows) * weight)
         length = left / (toward * image).sum()
         before, left = left, 0.0
@@ -392,7 +394,7 @@ def _dual_search(labels, price, slack, index, rows, move, trial_slack, value):
 
 @compiled
 def _factor(gram, size, flat):
-    """Cholesky in the lower triangle of `gram`, with the ridge of `_rows`."""
+    """Write the Cholesky factor into the lower triangle of `gram`, with the ridge of `_rows`."""
     for a in range(size):
         lift = RIDGE * (gram[a, a] if gram[a, a] > 0 else 1.0) + flat
         for b in range(a + 1):

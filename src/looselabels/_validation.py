@@ -1,5 +1,6 @@
-"""Are these rows probabilities, and do the names match? If not: what, where, and what to do."""
+"""Checks of arrays. Each message names the argument, the place, the value and what to do."""
 
+import json
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -10,7 +11,7 @@ from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy
 
 
 def as_float_array(name, array):
-    """Return a floating-point array of any library as it is, anything else as NumPy float64."""
+    """Return a float32 or float64 array of any library unchanged, anything else as float64."""
     if is_array_api_obj(array):
         xp = array_namespace(array)
         if array.dtype in (xp.float32, xp.float64):
@@ -20,30 +21,64 @@ def as_float_array(name, array):
 
 
 def as_numpy(name, array) -> np.ndarray:
-    """Return `array`, of whatever library or device, as NumPy float64."""
-    if is_array_api_obj(array) and not is_numpy_array(array):
-        try:
-            array = np.from_dlpack(array)
-        except (BufferError, RuntimeError, TypeError, ValueError):  # it is on another device
-            array = np.from_dlpack(to_device(array, "cpu"))
+    """Return an array of any library and device as NumPy float64."""
     try:
-        return np.asarray(array, dtype=np.float64)
+        return np.asarray(_from_library(array), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of numbers: {error}") from None
 
 
-def check_row_stochastic(name, matrix, row_names: Sequence | None = None, *, tol=None):
-    """Return `matrix` with rows that sum to exactly 1, or say which row is no distribution.
+def _from_library(array):
+    """Return an array of another library as a NumPy array, anything else unchanged."""
+    if not is_array_api_obj(array) or is_numpy_array(array):
+        return array
+    try:
+        return np.from_dlpack(array)
+    except (BufferError, RuntimeError, TypeError, ValueError):  # it is on another device
+        return np.from_dlpack(to_device(array, "cpu"))
 
-    Sums may be off by rounding, `tol` (by default 1e-8 a column, more in single precision); such
-    rows are normalized.
+
+def check_scores(label_proba, label_index, sample_weight=None):
+    """Return p(label | x), the labels and the weights of the same rows as NumPy arrays.
+
+    Parameters
+    ----------
+    label_proba : array of shape (n_samples, n_labels)
+        Rows sum to 1 up to 1e-5, the precision of classifiers that compute in single precision.
+        They are normalized.
+    label_index : integers of shape (n_samples,)
+        The column of the label of each row.
+    sample_weight : array of shape (n_samples,), optional
+        None becomes ones.
+
+    Examples
+    --------
+    >>> label_proba, label_index, sample_weight = check_scores([[0.3, 0.7], [1, 0]], [1, 0])
+    >>> label_index, sample_weight
+    (array([1, 0]), array([1., 1.]))
+    >>> check_scores([[0.3, 0.7], [1, 0]], [1, 2])
+    Traceback (most recent call last):
+    ...
+    ValueError: label_index must be between 0 and 1; row 1 is 2.
+    """
+    proba = as_numpy("label_proba", label_proba)
+    proba = check_row_stochastic("label_proba", proba, tol=1e-5)
+    index = check_label_index(_from_library(label_index), proba.shape[1], proba)
+    weight = check_sample_weight(sample_weight, proba)
+    return proba, index, np.ones(len(proba)) if weight is None else weight
+
+
+def check_row_stochastic(name, matrix, row_names: Sequence | None = None, *, tol=None):
+    """Return `matrix` with its rows normalized, or raise an error that names a bad row.
+
+    Sums may differ from 1 by `tol`, by default 1e-8 per column and more in single precision.
     """
     total = check_row_sums(name, matrix, row_names, tol=tol)
     return matrix / array_namespace(matrix).astype(total, matrix.dtype)[:, None]
 
 
 def check_row_sums(name, matrix, row_names: Sequence | None = None, *, tol=None):
-    """Return the sum of each row, or say which row is no distribution."""
+    """Return the sum of each row, or raise an error that names a row that is not a distribution."""
     xp = array_namespace(matrix)
     check_2d(name, matrix)
     check_entries(name, matrix, row_names)
@@ -66,7 +101,7 @@ def check_row_sums(name, matrix, row_names: Sequence | None = None, *, tol=None)
 
 
 def check_2d(name, matrix):
-    """Say that `matrix` is no table with at least one row and column."""
+    """Raise an error if `matrix` is not 2-D with at least one row and one column."""
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(
             f"{name} must be a 2-D array with at least one row and one column; "
@@ -74,32 +109,42 @@ def check_2d(name, matrix):
         )
 
 
-def check_entries(name, matrix, row_names=None):
-    """Say where `matrix` holds a number that is negative or not finite."""
-    xp = array_namespace(matrix)
-    bad = ~(xp.isfinite(matrix) & (matrix >= 0))
+def check_entries(name, array, row_names=None):
+    """Raise an error that names the first entry of a vector or matrix that is negative or NaN."""
+    xp = array_namespace(array)
+    bad = ~(xp.isfinite(array) & (array >= 0))
     if not bool(xp.any(bad)):
         return
-    row = int(xp.argmax(xp.astype(xp.any(bad, axis=1), xp.int8)))
-    column = int(xp.argmax(xp.astype(bad[row, :], xp.int8)))
+    rows = bad if bad.ndim == 1 else xp.any(bad, axis=1)
+    row = int(xp.argmax(xp.astype(rows, xp.int8)))
+    place, value = row_called(row, row_names), array[row, ...]
+    if bad.ndim == 2:
+        column = int(xp.argmax(xp.astype(bad[row, :], xp.int8)))
+        place, value = f"{place}, column {column}", value[column]
     raise ValueError(
-        f"{name} must hold numbers that are finite and not negative; {row_called(row, row_names)}, "
-        f"column {column} is {float(matrix[row, column])}."
+        f"{name} must hold numbers that are finite and not negative; {place} is {float(value)}."
     )
 
 
-def check_class_prior(class_prior, n_classes, class_names=None) -> np.ndarray:
-    """Return a distribution over the classes, or say what keeps `class_prior` from being one."""
+def check_class_prior(class_prior, n_classes) -> np.ndarray:
+    """Return `class_prior` as a normalized array, or raise an error if it is not a distribution."""
     prior = as_numpy("class_prior", class_prior)
     if prior.shape != (n_classes,):
         raise ValueError(
             f"class_prior has shape {prior.shape}; {n_classes} classes need ({n_classes},)."
         )
-    return check_row_stochastic("class_prior", prior[None, :], ["class_prior"])[0]
+    check_entries("class_prior", prior)
+    total = prior.sum()
+    if abs(total - 1) > 1e-8 * n_classes:
+        raise ValueError(
+            f"class_prior must sum to 1; it sums to {total:.6g}. Divide it by its sum if only "
+            "proportions are known."
+        )
+    return prior / total
 
 
 def check_pseudocounts(pseudocounts, transition) -> np.ndarray:
-    """Return counts that fit the transition, or say where they do not."""
+    """Return the pseudocounts as an array, or raise an error if they contradict the transition."""
     counts = as_numpy("pseudocounts", pseudocounts)
     if counts.shape != transition.shape:
         raise ValueError(
@@ -111,13 +156,14 @@ def check_pseudocounts(pseudocounts, transition) -> np.ndarray:
         row, column = np.argwhere(broken)[0]
         raise ValueError(
             f"pseudocounts must be 0 where the transition is 0 (a zero is a promise); row {row}, "
-            f"column {column} is {counts[row, column]}. Give the transition a small number there."
+            f"column {column} is {counts[row, column]}. Give the transition a small probability "
+            "there if the class can have this label."
         )
     return counts
 
 
 def check_sample_weight(sample_weight, rows):
-    """Return weights in the library of `rows`, one a row, or None for equal ones."""
+    """Return one weight per row in the array library of `rows`; None stays None."""
     if sample_weight is None:
         return None
     weight = as_numpy("sample_weight", sample_weight)
@@ -125,14 +171,14 @@ def check_sample_weight(sample_weight, rows):
         raise ValueError(
             f"sample_weight has shape {weight.shape}; {rows.shape[0]} rows need ({rows.shape[0]},)."
         )
-    check_entries("sample_weight", weight[:, None])
+    check_entries("sample_weight", weight)
     if not weight.any():
-        raise ValueError("sample_weight must have a positive number; all are 0.")
+        raise ValueError("sample_weight must have a positive number; all are zero.")
     return array_namespace(rows).asarray(weight, device=device(rows))
 
 
 def check_label_weights(label_weights, n_labels):
-    """Return one weight a label, all ones for None."""
+    """Return one weight per label; None becomes ones."""
     if label_weights is None:
         return np.ones(n_labels)
     weights = as_numpy("label_weights", label_weights)
@@ -140,17 +186,17 @@ def check_label_weights(label_weights, n_labels):
         raise ValueError(
             f"label_weights has shape {weights.shape}; {n_labels} labels need ({n_labels},)."
         )
-    check_entries("label_weights", weights[:, None])
+    check_entries("label_weights", weights)
     return weights
 
 
 def as_counts(sample_weight):
-    """Return weights as counts of rows; where all are below 1 they are shares of something."""
+    """Return weights as row counts: if all are below 1, they are scaled to a maximum of 1."""
     return sample_weight / min(sample_weight.max(), 1.0)
 
 
 def check_label_index(label_index, n_labels, rows):
-    """Return the columns of the labels given, one a row of `rows`, or say which one is off."""
+    """Return the column of the label of each row, or raise an error that names a bad one."""
     xp = array_namespace(rows)
     index = xp.asarray(label_index, device=device(rows))
     if index.shape != (rows.shape[0],):
@@ -173,41 +219,64 @@ def check_label_index(label_index, n_labels, rows):
 
 
 def row_called(row: int, row_names: Sequence | None = None) -> str:
-    """Return how a message names a row: by its name where it has one, else by its index."""
+    """Return how a message names a row: by its name if it has one, otherwise by its index."""
     return f"row {row}" if row_names is None else f"row {short_repr(row_names[row])}"
 
 
-def short_repr(value, most=60) -> str:
-    """Return `repr(value)`, safe to print and never longer than `most` characters."""
+def short_repr(value, max_length=60) -> str:
+    """Return `repr(value)`, printable and cut to at most `max_length` characters."""
     text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
-def some_of(names: Sequence, most=5) -> str:
-    """Return the first few names as a message lists them."""
-    shown = ", ".join(short_repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def some_of(names: Sequence, max_names=5) -> str:
+    """Return the first names for a message, as in "'a', 'b' and 3 more"."""
+    shown = ", ".join(short_repr(name) for name in names[:max_names])
+    return shown if len(names) <= max_names else f"{shown} and {len(names) - max_names} more"
 
 
-# --------------------------------------------------------------------------------- what is at hand
+# ------------------------------------------------------------------------- memory, extras and JSON
 
 
-def check_size(what: str, n_rows: int, n_columns: int, most_bytes=2 * 1024**3):
-    """Say what a matrix would need before anyone allocates it."""
+def check_size(name: str, n_rows: int, n_columns: int, max_bytes=2 * 1024**3):
+    """Raise an error if a float64 matrix would be too large, before it is allocated."""
     size = 8 * n_rows * n_columns
-    if size > most_bytes:
+    if size > max_bytes:
         power = min(int(np.log2(size)) // 10, 6)
         unit = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")[power]
         raise ValueError(
-            f"{what} would need {size / 1024**power:.1f} {unit} ({n_rows} × {n_columns} numbers). "
-            "Merge rare labels or take fewer classes; a column of identifiers holds no labels."
+            f"{name} would need {size / 1024**power:.1f} {unit} ({n_rows} × {n_columns} numbers). "
+            "Merge rare labels or use fewer classes. Is this a column of identifiers?"
         )
 
 
 def import_extra(module: str, install: str):
-    """Return an optional module, or say in one line how to install it."""
+    """Import and return an optional module, or raise an error that says how to install it."""
     try:
         return import_module(module)
     except ImportError:
         name = module.split(".")[0]
         raise ImportError(f"This needs {name}: pip install {install}") from None
+
+
+def parse_json(text):
+    """Return the content of strict JSON: without NaN and infinity, and with distinct keys.
+
+    >>> parse_json('{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    ...
+    ValueError: the key 'a' is there twice
+    """
+    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_distinct_keys)
+
+
+def _refuse_constant(constant):
+    raise ValueError(f"{constant} is not allowed")
+
+
+def _distinct_keys(pairs):
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
+        raise ValueError(f"the key {short_repr(twice)} is there twice")
+    return found

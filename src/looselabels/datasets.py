@@ -1,27 +1,28 @@
-"""Data whose truth is known: the paper's Gaussians, and loose labels for any clean data."""
+"""Simulated data with known classes: the paper's Gaussians, and loose labels for any classes."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from looselabels._names import listed
 from looselabels.transition import Transition
 
-# Four overlapping blobs, the last one the negative class. The paper shows them without numbers.
+# Four overlapping Gaussians; the last one is the negative class. The paper gives no numbers.
 MEANS = np.array([[-2.0, 1.5], [2.0, 2.0], [0.5, -2.0], [0.0, 0.5]])
 SPREADS = np.array([0.8, 0.9, 0.9, 1.6])
 
 
 class Gaussians(NamedTuple):
-    """Samples of `make_gaussians`."""
+    """The samples that `make_gaussians` draws."""
 
     X: np.ndarray  #: (n_samples, 2)
     y: np.ndarray  #: the class of each sample
-    class_proba: np.ndarray  #: p(class | x), exact
+    class_proba: np.ndarray  #: the exact p(class | x)
     classes: tuple[str, ...]
 
 
 def make_gaussians(n_samples=1000, *, random_state=None) -> Gaussians:
-    """Draw from the paper's four 2-D Gaussians, three positive classes and a negative one.
+    """Draw samples of the paper's four 2-D Gaussians: three positive classes and a negative one.
 
     Examples
     --------
@@ -37,7 +38,7 @@ def make_gaussians(n_samples=1000, *, random_state=None) -> Gaussians:
 
 
 def gaussian_class_proba(X) -> np.ndarray:
-    """Return p(class | x) of `make_gaussians` at any points."""
+    """Return the exact p(class | x) of the classes of `make_gaussians` at the points `X`."""
     distance = ((X[:, None, :] - MEANS) ** 2).sum(axis=2)
     log_density = -distance / (2 * SPREADS**2) - 2 * np.log(SPREADS)
     density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
@@ -45,7 +46,7 @@ def gaussian_class_proba(X) -> np.ndarray:
 
 
 def make_loose_labels(y, transition: Transition, *, random_state=None) -> np.ndarray:
-    """Draw a label for each class in `y`, by the transition's row of that class.
+    """Draw a label for each sample from p(label | class), given its class in `y`.
 
     Examples
     --------
@@ -55,11 +56,11 @@ def make_loose_labels(y, transition: Transition, *, random_state=None) -> np.nda
     """
     rng = np.random.default_rng(random_state)
     position = {name: k for k, name in enumerate(transition.classes)}
-    unknown = sorted({repr(name) for name in y if name not in position})
+    unknown = [name for name in dict.fromkeys(y) if name not in position]
     if unknown:
         raise ValueError(
-            f"y has classes that the transition does not: {', '.join(unknown[:5])}; "
-            f"it has {transition.classes}."
+            f"y contains classes that are not in the transition: {listed(unknown)}; it has "
+            f"{listed(transition.classes)}."
         )
     index = np.array([position[name] for name in y])
     upper = np.cumsum(transition.proba, axis=1)[index]

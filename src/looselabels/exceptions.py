@@ -1,12 +1,13 @@
-"""The warnings of looselabels, to filter by.
+"""The warnings of looselabels. Use them as categories of warning filters.
 
-warnings.simplefilter("ignore", looselabels.exceptions.IdentifiabilityWarning)
+>>> import warnings
+>>> warnings.simplefilter("ignore", IdentifiabilityWarning)
 """
 
 
 class IdentifiabilityWarning(UserWarning):
-    """The labels do not determine which class distribution is right."""
+    """Different class distributions explain the labels equally well."""
 
 
 class InconsistentLabelWarning(UserWarning):
-    """The data contain labels that the transition says cannot occur."""
+    """The data contain labels that the transition rules out."""

@@ -8,10 +8,11 @@ With label_proba S = p(s|x), class_proba Y = p(y|x), transition T = p(s|y) and p
 4. find W = p(y|x,s):                 ``condition_on_label(Y, T, label_index)``
 
 Tasks 1 and 3 maximize O = −KL(S, YT) + Σ Y log p(y) + Σ A log T. Given T, each row of Y is a small
-concave problem that `_rows` solves exactly; given Y, the best T has a closed form. Arrays of any
-library that follows the array API go in, and come back in kind.
+concave problem that `_rows` solves exactly. Given Y, the best T has a closed form. All functions
+accept arrays of any library that follows the array API, and return arrays of the same library.
 """
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -44,14 +45,19 @@ from looselabels._validation import (
 )
 from looselabels.exceptions import IdentifiabilityWarning, InconsistentLabelWarning
 
+ROUNDING = 1e-13  # relative; a smaller decrease of the objective can be rounding
+FINEST = 1e-14  # nats; the best accuracy of a row in double precision
+EXTREME = 1e100  # weights are rescaled if the largest is above this or below 1 / this
+SMALLEST_WEIGHT = 1e-305  # smaller positive weights are raised to this: products stay positive
+
 
 class Decoupling(NamedTuple):
-    """What `infer` found."""
+    """The result of `infer`."""
 
     class_proba: Any  #: p(class | x), (n_samples, n_classes)
     transition: Any  #: p(label | class), (n_classes, n_labels)
     objective: list[float]  #: the paper's objective after each pass over the rows; never decreases
-    gap: Any  #: (n_samples,) nats: no other class_proba is better in that row by more than this
+    gap: Any  #: (n_samples,) nats: no other class_proba improves the row by more than this
     n_iter: int  #: passes over the rows
     converged: bool  #: mean gap ≤ tol, every gap ≤ 1000 tol, and a stationary transition
 
@@ -80,36 +86,38 @@ def infer(
     label_proba : array of shape (n_samples, n_labels)
         S, p(label | x). Rows sum to 1.
     transition : array of shape (n_classes, n_labels) or Transition
-        T, p(label | class). Rows sum to 1. A zero is a promise and stays zero.
+        T, p(label | class). Rows sum to 1. Entries that are zero stay zero.
     sample_weight : array of shape (n_samples,), optional
-        How often each row counts.
+        Weight of each row. None: all rows have weight 1. Rows with weight 0 do not affect the
+        transition.
     pseudocounts : array of shape (n_classes, n_labels), optional
-        A, the prior ∏ T^A on the transition. Given, the transition is inferred as well, starting
-        from `transition`; ``strength * transition`` says how many samples a class the design is
-        worth.
+        A, the pseudocounts of the prior ∏ T^A. If given, the transition is also inferred, starting
+        from `transition`. With ``strength * transition``, the prior counts as `strength` samples
+        per class.
     class_prior : array of shape (n_classes,), optional
-        The paper's linear term Σ Y log p(y). With rare labels this term decides everything; most
-        users want it left out, which is the same as a uniform prior.
+        Class probabilities p(y) for the paper's linear term Σ Y log p(y). If labels are rare, this
+        term dominates the objective. We recommend None, which is equivalent to a uniform prior.
     tol : float, default=1e-9
-        The mean gap, in nats a row, that counts as solved.
+        Rows count as solved if their mean gap, in nats per row, is at most `tol`.
     max_iter : int, default=1000
-        The most passes over the rows.
+        Maximum number of passes over the rows.
 
     Returns
     -------
     Decoupling
-        class_proba, transition, objective (after each pass), gap (each row's certificate), n_iter
-        and converged.
+        class_proba, transition, objective (after each pass), gap (an upper bound on the
+        suboptimality of each row), n_iter and converged.
 
     Notes
     -----
-    With exact zeros in a row, or classes that no label tells apart, a row can have many optima.
-    Then the one closest to the class prior is taken, and `IdentifiabilityWarning` counts such rows.
+    A row can have several optima if it contains exact zeros, or if classes have identical label
+    distributions. Then the optimum closest to the class prior is used, and an
+    `IdentifiabilityWarning` reports the number of such rows.
 
     Examples
     --------
-    One in ten positives is labeled, no negative is (Elkan and Noto): p(class | x) is
-    p(label | x) / 0.1 where that is a probability.
+    One in ten positives is labeled and no negative is (Elkan and Noto). Then p(class | x) is
+    p(label | x) / 0.1, or 1 if that is larger than 1.
 
     >>> import numpy as np
     >>> transition = np.array([[0.1, 0.9], [0.0, 1.0]])
@@ -119,37 +127,42 @@ def infer(
     """
     if not (tol > 0 and max_iter >= 1):
         raise ValueError(
-            f"tol must be positive and max_iter 1 or more; they are {tol}, {max_iter}."
+            f"tol must be positive and max_iter at least 1; got tol={tol}, max_iter={max_iter}."
         )
-    label_proba, given = _check_pair(label_proba, transition)
-    prior = None if class_prior is None else check_class_prior(class_prior, len(given))
-    counts = None if pseudocounts is None else check_pseudocounts(pseudocounts, given)
-    weight = check_sample_weight(sample_weight, label_proba)
-    _check_labels_can_occur(label_proba, given, prior)
-    if prior is not None and not prior.all():
-        return _infer_present(label_proba, given, weight, counts, prior, tol, max_iter)
+    with np.errstate(under="ignore"):  # a probability that underflows to zero is no error
+        label_proba, given = _check_pair(label_proba, transition)
+        prior = None if class_prior is None else check_class_prior(class_prior, len(given))
+        counts = None if pseudocounts is None else check_pseudocounts(pseudocounts, given)
+        weight = check_sample_weight(sample_weight, label_proba)
+        _check_labels_can_occur(label_proba, given, prior)
+        if prior is not None and not prior.all():
+            return _infer_present(label_proba, given, weight, counts, prior, tol, max_iter)
 
-    rows = Rows(label_proba, weight, len(given))
+        weight, counts, scale = _in_range(weight, counts, label_proba)
+        rows = Rows(label_proba, weight, len(given))
 
-    def solve(transition, tol=tol) -> PassFound:
-        return rows.solve(row_problem(transition, prior, tol))
+        def solve(transition, tol=tol) -> PassFound:
+            return rows.solve(row_problem(transition, prior, tol))
 
-    with np.errstate(under="ignore"):  # a probability may underflow to zero: that is what it means
         if counts is None:
             fitted, found, stationary = given, solve(given), True
             objectives = [found.objective]
         else:
-            fitted, found, objectives, stationary = _climb(solve, given, counts, tol, max_iter)
-    converged = stationary and found.mean_gap <= tol and found.max_gap <= 1000 * tol
-    _warn(found, fitted, rows.gap.shape[0], converged)
-    fitted = like(label_proba, fitted)
+            fitted, found, objectives, stationary = _climb(
+                solve, given, counts, tol, max_iter, rows.keep, rows.restore
+            )
+        converged = stationary and found.mean_gap <= tol and found.max_gap <= 1000 * tol
+        _warn(found, fitted, rows.gap.shape[0], converged)
+        constant = _uniform_prior_term(prior, weight, rows.gap.shape[0])
+        objectives = [scale * (value + constant) for value in objectives]
+        fitted = like(label_proba, fitted)
     return Decoupling(rows.class_proba, fitted, objectives, rows.gap, len(objectives), converged)
 
 
 def class_proba_from(label_proba, transition, *, tol=1e-9):
-    """Return p(class | x) for a known transition: what `infer` finds, without a word on ties.
+    """Return p(class | x) for a known transition, like `infer` but without its warnings.
 
-    For models that predict: what their transition leaves open was told when they were fitted.
+    For predictions: a fitted model has already warned about its transition.
 
     >>> class_proba_from([[0.03, 0.97]], [[0.1, 0.9], [0.0, 1.0]]).round(6)
     array([[0.3, 0.7]])
@@ -162,13 +175,13 @@ def class_proba_from(label_proba, transition, *, tol=1e-9):
 
 
 def transition_from_labels(class_proba, label_index, pseudocounts, *, sample_weight=None):
-    """Estimate the transition from p(class | x) and the labels given (task 2), as printed.
+    """Estimate the transition from p(class | x) and the observed labels (task 2 of the paper).
 
         M = Yᵀ S_D,    T = M + A with rows normalized.
 
-    Right where class_proba is (nearly) one-hot; soft rows blur it. With exact p(y|x) and
-    T = (.8 .2; .3 .7) it can return (.63 .37; .47 .53). Passing p(class | x, label) of
-    `condition_on_label` instead of p(class | x), and repeating, removes that bias.
+    The estimate is accurate if class_proba is (nearly) one-hot, and biased otherwise. For example,
+    with the exact p(y|x) and T = (.8 .2; .3 .7) it can return (.63 .37; .47 .53). To remove the
+    bias, pass p(class | x, label) from `condition_on_label` instead of p(class | x), and repeat.
 
     Parameters
     ----------
@@ -177,9 +190,9 @@ def transition_from_labels(class_proba, label_index, pseudocounts, *, sample_wei
     label_index : integer array of shape (n_samples,)
         The column of each row's label.
     pseudocounts : array of shape (n_classes, n_labels)
-        A; zeros mean a flat prior. Its shape says how many labels there are.
+        A. Zeros mean a flat prior. The number of labels is taken from its shape.
     sample_weight : array of shape (n_samples,), optional
-        How often each row counts.
+        Weight of each row. None: all rows have weight 1.
 
     Examples
     --------
@@ -201,20 +214,20 @@ def transition_from_labels(class_proba, label_index, pseudocounts, *, sample_wei
     index = check_label_index(label_index, counts.shape[1], class_proba)
     weight = check_sample_weight(sample_weight, class_proba)
     mass = _label_mass(class_proba, index, counts.shape[1], weight) + counts
-    silent = np.flatnonzero(mass.sum(axis=1) == 0)
-    if len(silent):
+    empty = np.flatnonzero(mass.sum(axis=1) == 0)
+    if len(empty):
         warnings.warn(
-            f"No sample and no pseudocount speaks for class {some_of(silent.tolist())}; its row of "
-            "the transition is uniform. Give that class pseudocounts.",
+            f"Class {some_of(empty.tolist())} has no samples and no pseudocounts. Its row of the "
+            "transition is set to uniform. Add pseudocounts for that class.",
             InconsistentLabelWarning,
             stacklevel=2,
         )
-        mass[silent] = 1.0
+        mass[empty] = 1.0
     return like(class_proba, mass / mass.sum(axis=1, keepdims=True))
 
 
 def label_mass(class_proba, label_index, n_labels) -> np.ndarray:
-    """Return how many rows of each class have each label, M = Yᵀ S_D, a row a class.
+    """Return the expected number of samples per class (rows) and label (columns), M = Yᵀ S_D.
 
     >>> label_mass(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, 0]), 2)
     array([[1.1, 0. ],
@@ -234,14 +247,16 @@ def _label_mass(class_proba, index, n_labels, weight):
 
 
 def condition_on_label(class_proba, transition, label_index):
-    """Return p(class | x, label), which takes each row's own label into account (task 4, W).
+    """Return p(class | x, label), which uses the label of each row (task 4, W).
 
         W_iy ∝ T_ys Y_iy,    s the label of row i.
 
-    A row whose label is impossible for every class it may have gets W_iy ∝ T_ys (with an
-    `InconsistentLabelWarning` where that is more than one class): a zero in T is a promise, one in
-    class_proba an estimate.
-    class_proba and transition must speak of the same world: both weighted by label, or neither.
+    If the label of a row is impossible for all classes with positive class_proba, the result is
+    W_iy ∝ T_ys, because a zero in T is exact and a zero in class_proba is an estimate. An
+    `InconsistentLabelWarning` is issued if several classes can have the label.
+
+    class_proba and transition must refer to the same label distribution: either both are weighted
+    by label, or neither is.
 
     Examples
     --------
@@ -266,17 +281,17 @@ def condition_on_label(class_proba, transition, label_index):
     joint = class_proba * likelihood
     possible = xp.sum(joint, axis=1, keepdims=True) > 0
     joint = xp.where(possible, joint, likelihood)
-    never = xp.sum(likelihood, axis=1, keepdims=True) == 0  # a label that no class has says nothing
+    never = xp.sum(likelihood, axis=1, keepdims=True) == 0  # no class has the label: ignore it
     joint = xp.where(never, class_proba, joint)
-    # Where the label means one class only, there is nothing to be told: W is that class.
+    # If only one class can have the label, W is that class and no warning is needed.
     several = xp.sum(xp.astype(joint > 0, xp.int64), axis=1) > 1
     rows = xp.nonzero(~possible[:, 0] & several)[0]
     if rows.shape[0]:
         warnings.warn(
             f"{rows.shape[0]} rows have a label that none of their classes can have (first: row "
-            f"{int(rows[0])}, label {int(index[rows[0]])}); the label is believed, not x "
-            "(and x, where no class at all has the label). A little noise in the transition makes "
-            "such labels possible.",
+            f"{int(rows[0])}, label {int(index[rows[0]])}). For these rows the label is used and x "
+            "is ignored; if no class can have the label, x is used. Add a small noise rate to the "
+            "transition to make such labels possible.",
             InconsistentLabelWarning,
             stacklevel=2,
         )
@@ -286,11 +301,11 @@ def condition_on_label(class_proba, transition, label_index):
 def objective(
     label_proba, class_proba, transition, pseudocounts=None, class_prior=None, *, sample_weight=None
 ) -> float:
-    """Return the paper's objective, exactly as printed.
+    """Return the objective of the paper.
 
         O = −KL(S, YT) + Σ_iy Y_iy log p(y) + Σ_ys A_ys log T_ys
 
-    It is −inf where a label has some probability but no class that may have it.
+    It is −inf if a row of positive weight has a label that none of its classes can have.
 
     Examples
     --------
@@ -312,7 +327,10 @@ def objective(
     if class_prior is not None:
         prior = like(labels, check_class_prior(class_prior, len(given)))
         value = value + xp.sum(xlogy(classes, prior[None, :]), axis=1)
-    total = float(xp.sum(weighted(value, check_sample_weight(sample_weight, labels))))
+    weight = check_sample_weight(sample_weight, labels)
+    if weight is not None:
+        value = weight * xp.where(weight > 0, value, 0.0)  # 0 times −inf counts as 0
+    total = float(xp.sum(value))
     if pseudocounts is None:
         return total
     return total + _transition_prior(given, check_pseudocounts(pseudocounts, given))
@@ -321,72 +339,139 @@ def objective(
 # ---------------------------------------------------------------------------------- the transition
 
 
-def _climb(solve: Callable, transition, pseudocounts, tol, max_iter):
-    """Alternate exact rows and exact transitions until neither moves.
+def _do_nothing():
+    """Take the place of `keep` and `restore` if `solve` has no state."""
 
-    Returns the transition, the last pass, the objective after each pass, and whether it is
-    stationary. Every third transition is extrapolated (SQUAREM) and kept only if it climbs.
+
+def _climb(
+    solve: Callable,
+    transition,
+    pseudocounts,
+    tol,
+    max_iter,
+    keep: Callable = _do_nothing,
+    restore: Callable = _do_nothing,
+):
+    """Update class_proba and the transition in turns until neither changes.
+
+    Every second transition is extrapolated (SQUAREM). The extrapolation is used only if it does not
+    lower the objective. `solve` starts from the rows of the last pass. `keep` saves the rows, and
+    `restore` returns to the rows that were saved last.
+
+    Returns the transition, the last pass, the objective after each pass, and whether the transition
+    is stationary.
     """
 
     def value(found, transition):
         return found.objective + _transition_prior(transition, pseudocounts)
 
-    accuracy = 1e-4  # of the rows: no better than the transition deserves
+    def lowest():
+        """Return the lowest objective that differs from the best one only by rounding."""
+        size = (found.label_mass + pseudocounts).sum() + abs(objectives[-1])
+        return max(objectives) - ROUNDING * size
+
+    def advance(candidate, accuracy):
+        """Return the pass for `candidate` and its accuracy, or None if it lowers the objective.
+
+        An exact pass never lowers it. A rough one can, and so can one that starts from the rows of
+        a rejected extrapolation. Then the rows are solved again, exactly, from the rows saved.
+        """
+        for precision in (accuracy, min(accuracy, FINEST)):
+            after = solve(candidate, precision)
+            if value(after, candidate) >= lowest():
+                return after, precision
+            restore()
+        return None, accuracy
+
+    accuracy = used = 1e-4  # of the rows; increased as the transition converges
     found = solve(transition, accuracy)
     objectives, trail = [value(found, transition)], [transition]
     while len(objectives) < max_iter:
         mass = found.label_mass + pseudocounts
         growth = _growth(mass, transition)
         if growth <= tol and accuracy <= tol:
-            return transition, found, objectives, True
-        accuracy = min(accuracy, max(growth / 10, tol))
+            if used == accuracy:
+                return transition, found, objectives, True
+            break  # the last pass was too accurate to notice rows with several optima
+        accuracy = used = min(accuracy, max(growth / 10, tol))
         updated = proposal = _normalized(mass, transition)
         trail.append(updated)
         if len(trail) == 3:
             proposal, trail = _extrapolated(*trail), []
+        keep()
         attempt = solve(proposal, accuracy)
-        if value(attempt, proposal) < objectives[-1]:
-            proposal, attempt = updated, solve(updated, accuracy)
+        if not value(attempt, proposal) >= objectives[-1]:
+            proposal, (attempt, used) = updated, advance(updated, accuracy)
+        if attempt is None:
+            break
         transition, found = proposal, attempt
         trail = trail or [transition]
         objectives.append(value(found, transition))
-    return transition, solve(transition, tol), objectives, False
+    keep()
+    attempt, _ = advance(transition, tol)
+    if attempt is not None:
+        found = attempt
+        objectives[-1] = value(found, transition)
+    stationary = _growth(found.label_mass + pseudocounts, transition) <= tol
+    return transition, found, objectives, stationary
 
 
 def _normalized(mass, fallback):
-    """Return `mass` with rows that sum to 1; a class without mass keeps its row of `fallback`."""
+    """Return `mass` with rows that sum to 1; a class without mass keeps its row of `fallback`.
+
+    A positive entry stays positive, even if the quotient underflows.
+    """
     total = mass.sum(axis=1, keepdims=True)
-    return np.where(total > 0, mass / np.where(total > 0, total, 1.0), fallback)
+    share = mass / np.where(total > 0, total, 1.0)
+    share = np.where(mass > 0, np.maximum(share, np.finfo(float).tiny), share)
+    return np.where(total > 0, share, fallback)
 
 
 def _growth(mass, transition):
-    """Return the Frank–Wolfe gap of a transition, in nats a sample: what any other could gain."""
-    rate = np.divide(mass, transition, out=np.zeros_like(mass), where=transition > 0)
-    return float((rate.max(axis=1) - mass.sum(axis=1)).sum() / max(mass.sum(), 1.0))
+    """Return the Frank–Wolfe gap in nats per sample: no other transition can gain more."""
+    with np.errstate(over="ignore"):
+        rate = np.divide(mass, transition, out=np.zeros_like(mass), where=transition > 0)
+    total = mass.sum()
+    return float((rate.max(axis=1) - mass.sum(axis=1)).sum() / (total if total > 0 else 1.0))
 
 
 def _extrapolated(first, second, third):
-    """Return where three EM steps point to (SQUAREM); the third where that is off the simplex."""
+    """Return the SQUAREM extrapolation of three EM steps, or the third if it is not a transition.
+
+    An entry that is zero in `third` can become negative as well. There the boundary is reached, and
+    the entry is set to zero.
+    """
     step, turn = second - first, third - 2 * second + first
     size = np.linalg.norm(turn)
     if size == 0:
         return third
-    length = max(float(np.linalg.norm(step) / size), 1.0)
-    ahead = first + 2 * length * step + length**2 * turn
-    return _normalized(ahead, third) if (ahead[third > 0] > 0).all() else third
+    with np.errstate(over="ignore", invalid="ignore"):
+        length = max(float(np.linalg.norm(step) / size), 1.0)
+        ahead = first + 2 * length * step + length**2 * turn
+    if not (np.isfinite(ahead).all() and (ahead[third > 0] > 0).all()):
+        return third
+    return _normalized(np.maximum(ahead, 0.0), third)
+
+
+def _uniform_prior_term(prior, weight, n_rows) -> float:
+    """Return Σ Y log p(y) for a uniform prior. It is constant, so the row solver leaves it out."""
+    if prior is None or np.ptp(prior) > 0:
+        return 0.0
+    n = n_rows if weight is None else float(array_namespace(weight).sum(weight))
+    return n * float(np.log(prior[0]))
 
 
 def _transition_prior(transition, pseudocounts) -> float:
-    """Return Σ A log T, where a count of zero counts nothing."""
+    """Return Σ A log T, with 0 log 0 = 0."""
     used = pseudocounts > 0
     return float(np.sum(pseudocounts[used] * np.log(transition[used])))
 
 
-# ---------------------------------------------------------------------------------- input and words
+# ------------------------------------------------------------------------------ input and messages
 
 
 def _check_pair(label_proba, transition):
-    """Return label_proba in its own library and the transition in NumPy, or say what is wrong."""
+    """Return the checked label_proba, in its own library, and the checked transition, in NumPy."""
     names = getattr(transition, "classes", None)
     given = check_row_stochastic("transition", as_numpy("transition", transition), names)
     label_proba = as_float_array("label_proba", label_proba)
@@ -399,15 +484,39 @@ def _check_pair(label_proba, transition):
     return label_proba, given
 
 
+def _in_range(weight, counts, label_proba):
+    """Return weights and pseudocounts divided by a power of 2, and that power.
+
+    The power is 1 unless the numbers are so large or small that products could overflow or
+    underflow. Positive numbers stay positive.
+    """
+    xp = array_namespace(label_proba)
+    largest = 1.0 if weight is None else float(xp.max(weight))
+    if counts is not None:
+        largest = max(largest, float(counts.max()))
+    scale = 1.0
+    if not 1 / EXTREME <= largest <= EXTREME:
+        scale = math.ldexp(1.0, math.frexp(largest)[1] - 1)
+        if weight is None:
+            rows = {"dtype": xp.float64, "device": device(label_proba)}
+            weight = xp.ones(label_proba.shape[0], **rows)
+    if weight is not None:
+        weight = xp.where(weight > 0, xp.clip(weight / scale, SMALLEST_WEIGHT, None), 0.0)
+    if counts is not None:
+        smallest = np.finfo(float).smallest_subnormal
+        counts = np.where(counts > 0, np.maximum(counts / scale, smallest), 0.0)
+    return weight, counts, scale
+
+
 def _check_labels_can_occur(label_proba, transition, class_prior):
-    """Warn of labels that no class can have; refuse those that the class prior alone rules out."""
+    """Warn about labels that no class can have. Raise if only the class prior rules out a label."""
     xp = array_namespace(label_proba)
     seen = as_numpy("seen", xp.astype(xp.any(label_proba > 0, axis=0), xp.float64)) > 0
     impossible = np.flatnonzero(seen & ~(transition > 0).any(axis=0))
     if len(impossible):
         warnings.warn(
-            f"No class can have label {some_of(impossible.tolist())}, but label_proba gives it "
-            "some probability; that part is left out (the divergence KL itself is infinite).",
+            f"No class can have label {some_of(impossible.tolist())}, but its label_proba is "
+            "positive. The label is ignored, because it would make the KL divergence infinite.",
             InconsistentLabelWarning,
             stacklevel=3,
         )
@@ -417,13 +526,13 @@ def _check_labels_can_occur(label_proba, transition, class_prior):
     for label in np.flatnonzero(seen & (transition > 0).any(axis=0) & ~possible):
         classes = np.flatnonzero(transition[:, label] > 0).tolist()
         raise ValueError(
-            f"class_prior is 0 for class {some_of(classes)}, which alone can have label {label}, "
-            "and label_proba gives that label some probability. Give the class a small prior."
+            f"class_prior is 0 for class {some_of(classes)}, but no other class can have label "
+            f"{label}, which has positive label_proba. Give the class a small positive prior."
         )
 
 
 def _infer_present(label_proba, given, weight, counts, prior, tol, max_iter) -> Decoupling:
-    """Infer for the classes that have a prior; the others get exactly zero."""
+    """Infer for the classes with a positive prior; the other classes get probability zero."""
     xp = array_namespace(label_proba)
     kept = prior > 0
     found = infer(
@@ -435,23 +544,30 @@ def _infer_present(label_proba, given, weight, counts, prior, tol, max_iter) -> 
         tol=tol,
         max_iter=max_iter,
     )
-    position = np.where(kept, np.cumsum(kept) - 1, kept.sum())  # the last column holds the zeros
+    position = np.where(kept, np.cumsum(kept) - 1, kept.sum())  # the last column is zero
     column = xp.zeros_like(found.class_proba[:, :1])
     class_proba = xp.take(
         xp.concat([found.class_proba, column], axis=1),
         xp.asarray(position, device=device(label_proba)),
         axis=1,
     )
-    transition = given if counts is None else _normalized(counts, given)
+    transition, constant = given, 0.0
+    if counts is not None:
+        transition = _normalized(counts, given)
+        constant = _transition_prior(transition[~kept], counts[~kept])
     transition[kept] = as_numpy("transition", found.transition)
-    return found._replace(class_proba=class_proba, transition=like(label_proba, transition))
+    return found._replace(
+        class_proba=class_proba,
+        transition=like(label_proba, transition),
+        objective=[value + constant for value in found.objective],
+    )
 
 
 def _warn(found: PassFound, transition, n_rows, converged):
     if found.n_ambiguous:
         warnings.warn(
             f"{found.n_ambiguous} of {n_rows} rows have several class distributions that explain "
-            "them equally well; the one closest to the class prior is taken. The transition has "
+            "them equally well; the one closest to the class prior is used. The transition has "
             f"{len(transition)} classes, rank {np.linalg.matrix_rank(transition)} and condition "
             f"number {np.linalg.cond(transition):.3g}.",
             IdentifiabilityWarning,
@@ -461,8 +577,8 @@ def _warn(found: PassFound, transition, n_rows, converged):
         from sklearn.exceptions import ConvergenceWarning
 
         warnings.warn(
-            f"infer stopped before it converged: mean gap {found.mean_gap:.2g}, largest "
-            f"{found.max_gap:.2g}. Raise max_iter or tol.",
+            f"infer did not converge: the mean gap is {found.mean_gap:.2g} and the largest gap is "
+            f"{found.max_gap:.2g}. Increase max_iter or tol.",
             ConvergenceWarning,
             stacklevel=3,
         )

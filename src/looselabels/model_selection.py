@@ -1,4 +1,4 @@
-"""Cross-validation with labels as given: a splitter and a score that need no classes."""
+"""Cross-validation without known classes: a splitter and a score for loose labels."""
 
 import warnings
 
@@ -10,19 +10,20 @@ from looselabels._names import as_column, listed, read_column
 
 
 class LabelStratifiedKFold(BaseCrossValidator):
-    """Folds stratified by label, for columns of labels as given: missing ones are a label too.
+    """Folds stratified by label. The missing label counts as a label.
 
-    scikit-learn's own splitters refuse a column with None in it; pass this one as ``cv`` to
-    GridSearchCV, cross_val_score and the like.
+    The splitters of scikit-learn raise an error if `y` contains None. Pass this one as ``cv`` to
+    GridSearchCV or cross_val_score.
 
     Parameters
     ----------
     n_splits : int, default=5
-        The number of folds; fewer, with a warning, where a label is too rare for so many.
+        The number of folds. If a label has fewer samples than this, there are fewer folds, and
+        a warning names the label.
     shuffle : bool, default=True
-        Whether to shuffle before splitting.
+        Whether to shuffle the rows before splitting.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffle.
+        Seed of the shuffling.
 
     Examples
     --------
@@ -37,23 +38,23 @@ class LabelStratifiedKFold(BaseCrossValidator):
         self.random_state = random_state
 
     def get_n_splits(self, X=None, y=None, groups=None):
-        """Return the number of folds; with `y`, as many as its rarest label allows."""
+        """Return the number of folds; given `y`, no more than its rarest label has samples."""
         if y is None:
             return self.n_splits
         labels, index = read_column("y", y)
-        return self._enough(labels, np.bincount(index))
+        return self._n_splits_for(labels, np.bincount(index))
 
     def split(self, X, y, groups=None):
         """Yield the training and test rows of each fold."""
         labels, index = read_column("y", y)
-        n_splits = self._enough(labels, np.bincount(index))
+        n_splits = self._n_splits_for(labels, np.bincount(index))
         seed = self.random_state if self.shuffle else None
         folds = StratifiedKFold(n_splits, shuffle=self.shuffle, random_state=seed)
-        with warnings.catch_warnings():  # ours has been given, and names the label
+        with warnings.catch_warnings():  # our own warning names the label
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
             yield from folds.split(np.zeros(len(index)), index)
 
-    def _enough(self, labels, counts):
+    def _n_splits_for(self, labels, counts):
         rarest = int(counts[counts > 0].min())
         n_splits = max(2, min(self.n_splits, rarest))
         if n_splits < self.n_splits or rarest < 2:
@@ -68,10 +69,27 @@ class LabelStratifiedKFold(BaseCrossValidator):
 
 
 def neg_label_log_loss(estimator, X, y, sample_weight=None):
-    """Score a fitted DecoupledClassifier by the labels given: no truth is needed.
+    """Return the mean log p(label | x) of the labels `y`; this needs no known classes.
 
-    The mean log p(label | x) of the labels `y` (missing ones are a label too, where the transition
-    has it). Pass it as ``scoring``, with `LabelStratifiedKFold` as ``cv``.
+    p(label | x) = Σ_y p(y | x) T[y, label] with the transition T of the classifier. Greater is
+    better. Pass this function as ``scoring`` and `LabelStratifiedKFold` as ``cv``.
+
+    Parameters
+    ----------
+    estimator : a fitted DecoupledClassifier, or a Pipeline that ends with one
+    X : the features of each row
+    y : column of labels; the missing label counts if the transition has it
+    sample_weight : weight of each row, optional
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from looselabels import DecoupledClassifier
+    >>> X = [[weight] for weight in range(12)]
+    >>> y = ["cat", "cat", None] * 2 + ["dog", "dog", None] * 2
+    >>> clf = DecoupledClassifier(LogisticRegression(), cv=2, random_state=0).fit(X, y)
+    >>> round(neg_label_log_loss(clf, X, y), 1)
+    -0.7
     """
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     index = last.transition_.label_index(as_column(y))

@@ -1,14 +1,14 @@
-"""Pictures: Display objects that hold what they draw."""
+"""Plots: Display objects in the style of scikit-learn."""
 
 from looselabels._names import shown
 from looselabels._validation import import_extra
 
-MOST_NUMBERS = 150  # more cells than this get a color bar instead of numbers
-MOST_NAMES = 20  # on an axis
+MAX_CELLS = 150  # a larger matrix has a color bar instead of a number in each cell
+MAX_NAMES = 20  # per axis
 
 
 class TransitionDisplay:
-    """Heat map of a transition, as in figure 1 of the paper: classes are rows, labels are columns.
+    """Heat map of a transition as in figure 1 of the paper: rows are classes, columns are labels.
 
     Parameters
     ----------
@@ -17,7 +17,7 @@ class TransitionDisplay:
 
     Attributes
     ----------
-    ax_, im_, figure_ : the matplotlib Axes, image and Figure, once drawn
+    ax_, im_, figure_ : the matplotlib Axes, image and Figure; set by `plot`
 
     Examples
     --------
@@ -46,7 +46,7 @@ class TransitionDisplay:
         self._write_names(ax.set_xticks, self.labels, **slanted)
         self._write_names(ax.set_yticks, self.classes)
         ax.set(xlabel="label", ylabel="class")
-        if len(self.classes) * len(self.labels) <= MOST_NUMBERS:
+        if len(self.classes) * len(self.labels) <= MAX_CELLS:
             self._write_numbers()
         else:
             self.figure_.colorbar(self.im_, ax=ax, label="p(label | class)")
@@ -54,16 +54,16 @@ class TransitionDisplay:
 
     @staticmethod
     def _write_names(set_ticks, names, **text_style):
-        step = -(-len(names) // MOST_NAMES)  # of many names every second, third, …
+        step = -(-len(names) // MAX_NAMES)  # of many names, only every second, third, …
         ticks = range(0, len(names), step)
         texts = [shown(names[i], 20) for i in ticks]
-        # parse_math=False: a name such as "$5" is text, not a formula
+        # parse_math=False: a name such as "$5" is not a formula
         set_ticks(ticks, labels=texts, parse_math=False, **text_style)
 
     def _write_numbers(self):
         for y, row in enumerate(self.proba):
             for s, value in enumerate(row):
-                # a zero is a promise and reads 0, unlike a small number; dark cells need light text
+                # only an exact zero reads 0, because it is a promise; dark cells need light text
                 self.ax_.text(
                     s,
                     y,

@@ -1,4 +1,4 @@
-"""How labels arise: p(label | class), with names that travel with the matrix."""
+"""`Transition`: p(label | class) with the names of classes and labels, and what labels mean."""
 
 import json
 import warnings
@@ -29,29 +29,32 @@ from looselabels._validation import (
     check_row_stochastic,
     check_size,
     import_extra,
+    parse_json,
     short_repr,
 )
 from looselabels.exceptions import IdentifiabilityWarning, InconsistentLabelWarning
 from looselabels.inference import infer
 from looselabels.plotting import TransitionDisplay
 
-ROUNDING = 1e-12  # a weight this small, or rows this close, differ by rounding only
+ROUNDING = 1e-12  # weights below this are zero, and rows closer than this are equal
+UNINFORMATIVE = 1e-9  # a label whose probability varies less than this over classes
+RARELY = 10  # a class gets a label rarely if another class gets it more than 10 times as often
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Transition:
-    """p(label | class), the paper's T: one row a class, one column a label, rows sum to 1.
+    """p(label | class), the paper's T: one row per class, one column per label, rows sum to 1.
 
-    A zero is a promise: the class never gets that label, and nothing that is learned from data
-    changes it. The label None is the missing one; it reads "(unlabeled)".
+    A zero is a promise: the class never gets that label, and no estimate from data changes it.
+    The label None is the missing label. It is displayed as "(unlabeled)".
 
     Parameters
     ----------
     proba : array of shape (n_classes, n_labels), or a DataFrame
-        A DataFrame is matched by names. pandas: the index holds the classes and the columns are
-        the labels; polars: the first column holds the classes.
-    classes, labels : sequences of names (text, numbers, bool, tuples of them)
-        Needed with an array; with a DataFrame they set the order.
+        A DataFrame is matched by names. In pandas the index holds the classes and the columns
+        are the labels. In polars the first column holds the classes.
+    classes, labels : sequences of names (text, numbers, bool, or tuples of these)
+        Required for an array. For a DataFrame they set the order.
 
     Examples
     --------
@@ -71,14 +74,16 @@ class Transition:
     def __init__(self, proba, classes=None, labels=None):
         proba, classes, labels = read_table("transition", proba, classes, labels)
         if None in classes:
-            raise ValueError("classes hold None; only a label can be missing: name the class.")
+            raise ValueError(
+                "classes contains None; only a label can be missing. Give the class a name."
+            )
         normalized = check_row_stochastic("transition", proba, classes)
-        # A row that is right but for rounding stays as it is, so that a copy equals its original.
+        # A row that sums to 1 up to rounding is not changed: a copy must equal its original.
         exact = abs(proba.sum(axis=1) - 1) <= len(labels) * np.finfo(float).eps
         proba = np.where(exact[:, None], proba, normalized) + 0.0  # -0.0 becomes 0.0
         proba.flags.writeable = False
         for field, value in (("proba", proba), ("classes", classes), ("labels", labels)):
-            object.__setattr__(self, field, value)  # frozen for everyone else
+            object.__setattr__(self, field, value)  # the dataclass is frozen
 
     # ------------------------------------------------------------------------ designs
 
@@ -96,19 +101,20 @@ class Transition:
 
     @classmethod
     def partial(cls, classes, unlabeled=None, labeled=0.1, negative=None) -> "Transition":
-        """Return the design where a share of each class is labeled and the rest is not.
+        """Return the transition where a share of each class is labeled and the rest is not.
 
-        T[k, k] = labeled_k and T[k, unlabeled] = 1 − labeled_k: semi-supervised learning. The
-        class `negative` is never labeled: positive-unlabeled learning, with one positive class
-        or several.
+        T[k, k] = labeled_k and T[k, unlabeled] = 1 − labeled_k. This is semi-supervised learning.
+        With a class `negative` that is never labeled it is positive-unlabeled learning, with one
+        or several positive classes.
 
         Parameters
         ----------
         classes : sequence of names
-            `negative` is appended where it is not among them.
-        unlabeled : name of the label of samples without one
-        labeled : the share that is labeled, one number or one a class by name
-        negative : name of the class without a label of its own, or None
+            `negative` is appended if it is not among them.
+        unlabeled : the label of samples that nobody labeled
+        labeled : number, or mapping from class to number
+            The share of the class that is labeled.
+        negative : name of the class that is never labeled, or None
 
         Examples
         --------
@@ -122,7 +128,7 @@ class Transition:
         if negative is not None and negative not in classes:
             classes += (negative,)
         positive = tuple(name for name in classes if name != negative)
-        rates = numbers_by_name("labeled", labeled, positive, most=1)
+        rates = numbers_by_name("labeled", labeled, positive, maximum=1)
         check_size("transition", len(classes), len(positive) + 1)
         proba = np.zeros((len(classes), len(positive) + 1))
         proba[[name != negative for name in classes], :-1] = np.diag(rates)
@@ -140,23 +146,25 @@ class Transition:
         *,
         sample_weight=None,
     ) -> "Transition":
-        """Return the design that a column of given labels implies.
+        """Return the transition that a column of labels implies.
 
-        The classes are the labels in `y`, sorted, with the unused categories of a categorical
-        column; None, NaN and NA mean unlabeled. Where no label is missing this is `identity`.
-        Where some are, they are taken to be missing at random: one rate, the labeled share, holds
-        for all classes.
+        The classes are the sorted labels in `y`, including unused categories of a categorical
+        column. None, NaN and NA mean unlabeled. If no label is missing the result is `identity`.
+        Otherwise labels are assumed to be missing at random: each class is labeled at the same
+        rate, the labeled share of all samples.
 
         Parameters
         ----------
         y : column of labels: a list, a NumPy array, a pandas or polars Series
-        negative : name of a class without labels, whose samples are among the unlabeled
-            Its share cannot be read off `y`: give `labeled` or `class_prior`.
-        labeled : the share that is labeled, one number or one a class by name
-        class_prior : the share of each class among all samples, by name
-            The negative class may be left out. A share n_k / (n · class_prior_k) is labeled.
-        noise : the rate of `with_noise`
-        sample_weight : how often each sample counts, optional
+        negative : name of a class that is never labeled, or None
+            Its samples are among the unlabeled ones, and `y` does not determine how many they
+            are: pass `labeled` or `class_prior` as well.
+        labeled : number, or mapping from class to number
+            The share of the class that is labeled.
+        class_prior : mapping from class to its share of all samples
+            The negative class may be left out. Of class k, n_k / (n · class_prior_k) is labeled.
+        noise : the `rate` of `with_noise`
+        sample_weight : weight of each sample, optional
 
         Examples
         --------
@@ -174,14 +182,16 @@ class Transition:
         negative = plain_name(negative)
         counts, n_unlabeled = _count_labels(y, negative, sample_weight)
         if labeled is not None and class_prior is not None:
-            raise ValueError("labeled and class_prior both set the labeled share; give one.")
+            raise ValueError(
+                "labeled and class_prior both determine the labeled share; pass only one."
+            )
         if class_prior is not None:
             labeled = _labeled_share(counts, n_unlabeled, class_prior, negative)
         elif labeled is None and negative is not None:
             raise ValueError(
-                f"The share of the negative class {short_repr(negative)} cannot be read off y. "
-                "Give labeled= (which share of each class is labeled) or class_prior= (the share "
-                "of each class among all samples)."
+                f"y does not determine the share of the negative class {short_repr(negative)}. "
+                "Pass labeled= (the share of each class that is labeled) or class_prior= (the "
+                "share of each class among all samples)."
             )
         elif labeled is None and n_unlabeled == 0:
             return cls.identity(counts).with_noise(noise)
@@ -192,18 +202,18 @@ class Transition:
 
     @classmethod
     def from_meanings(cls, meanings: Mapping, label_counts=None, classes=None) -> "Transition":
-        """Return the design of labels that stand for one class or several.
+        """Return the transition of labels that each stand for one or several classes.
 
-        `meanings` maps each label to a class, to a list of classes (equally likely), or to a
-        mapping from class to weight: p(class | label). With the label counts (equal where None)
-        that is `from_reverse`.
+        `meanings` maps each label to a class, to a list of equally likely classes, or to a
+        mapping from class to weight, proportional to p(class | label). The result is that of
+        `from_reverse` with these p(class | label) and `label_counts` (None: equal counts).
 
         >>> print(Transition.from_meanings({"dog": "dog", "canine": ["dog", "wolf"]}))
         class    dog  canine
         dog    0.667   0.333
         wolf       0       1
         """
-        weights = {label: _weights(meaning) for label, meaning in meanings.items()}
+        weights = {label: _class_weights(meaning) for label, meaning in meanings.items()}
         if classes is None:
             classes = dict.fromkeys(name for row in weights.values() for name in row)
         classes = read_names("classes", classes)
@@ -213,18 +223,20 @@ class Transition:
             argument = f"meanings[{short_repr(label)}]"
             row[:] = numbers_by_name(argument, dict.fromkeys(classes, 0) | weight, classes)
             if not row.any():
-                raise ValueError(f"{argument} is {short_repr(meanings[label])}; name a class.")
+                raise ValueError(
+                    f"{argument} is {short_repr(meanings[label])}; name at least one class."
+                )
             row /= row.sum()
         counts = 1 if label_counts is None else label_counts
         return cls.from_reverse(reverse, counts, classes=classes, labels=weights)
 
     @classmethod
     def from_reverse(cls, reverse, label_counts, *, classes=None, labels=None) -> "Transition":
-        """Return p(label | class) from p(class | label), the paper's Υ, and label counts, by Bayes.
+        """Return p(label | class) from p(class | label), the paper's Υ, and the label counts.
 
-        T[y, s] = Υ[s, y] n_s / Σ_s' Υ[s', y] n_s'. The rows of `reverse` are labels; a DataFrame is
-        matched by names. `label_counts` is in the order of the labels, or by name; only ratios
-        matter.
+        By Bayes' rule T[y, s] = Υ[s, y] n_s / Σ_s' Υ[s', y] n_s'. The rows of `reverse` are labels.
+        A DataFrame is matched by names. `label_counts` is a sequence in the order of the labels or
+        a mapping; only ratios of counts matter.
 
         >>> reverse = [[1, 0], [0, 1], [0.5, 0.5]]
         >>> names = {"classes": ["cat", "dog"], "labels": ["cat", "dog", None]}
@@ -242,12 +254,13 @@ class Transition:
         if not total.all():
             raise ValueError(
                 f"No label with a positive count means {listed(compress(classes, total == 0))}; "
-                "drop the class, or add a label for it."
+                "remove the class, or add a label for it."
             )
         if not counts.all():
             warnings.warn(
-                f"label_counts of {listed(compress(labels, counts == 0))} are 0; the transition "
-                "promises that these labels never occur.",
+                f"label_counts of {listed(compress(labels, counts == 0))} are 0: the transition "
+                "rules these labels out for every class. Remove them, or give them positive counts "
+                "if they can occur.",
                 InconsistentLabelWarning,
                 stacklevel=2,
             )
@@ -255,11 +268,11 @@ class Transition:
 
     @classmethod
     def combine(cls, transitions: Mapping, sizes: Mapping) -> "Transition":
-        """Return the design of several data sets in one; its labels are (data set, label).
+        """Return the transition of several merged data sets; its labels are (data set, label).
 
-        T[y, (d, s)] = p(d | y) T_d[y, s] with p(d | y) ∝ sizes[d]. Where a data set holds more of
+        T[y, (d, s)] = p(d | y) T_d[y, s] with p(d | y) ∝ sizes[d]. If a data set contains more of
         one class than of another, sizes[d] maps each of its classes to a number. Classes are
-        matched by name; one that a data set does not have does not occur there.
+        matched by name. A class that is missing from a data set does not occur there.
 
         >>> pets = Transition.identity(["cat", "dog"])
         >>> web = Transition.partial(["cat"], labeled=0.5, negative="dog")
@@ -269,7 +282,9 @@ class Transition:
         dog            0       0.25         0              0.75
         """
         if not transitions or not isinstance(sizes, Mapping):
-            raise ValueError("transitions and sizes must both be mappings by data set.")
+            raise ValueError(
+                "transitions and sizes must both be mappings from the name of a data set."
+            )
         match_names("sizes", sizes, tuple(transitions))
         classes = tuple(dict.fromkeys(name for t in transitions.values() for name in t.classes))
         labels = [(name, label) for name, t in transitions.items() for label in t.labels]
@@ -284,22 +299,24 @@ class Transition:
         if not total.all():
             raise ValueError(
                 f"sizes are 0 in each data set for class {listed(compress(classes, total == 0))}; "
-                "give it a positive size in one of them."
+                "give the class a positive size in one of them."
             )
         return cls(mass / total[:, None], classes, labels)
 
     def with_noise(self, rate, unlabeled=None) -> "Transition":
-        """Return this transition with labels that are at times wrong.
+        """Return this transition with a share of wrong labels added.
 
         Parameters
         ----------
-        rate : one number, numbers by class, or a square matrix
-            A number is the share of a class's labeled samples that get one of the other labels,
-            each as likely: T'[y, s] = (1 − r) T[y, s] + r (m_y − T[y, s]) / (k − 1), where m_y is
-            the mass that T gives to the k labels other than `unlabeled`. A class without labels
-            keeps none, unless it is given a rate by name: then that share of it is labeled.
-            A matrix N[y, y'], how often y passes for y', gives N @ T.
-        unlabeled : name of the label of samples without one
+        rate : number, mapping from class to number, or square matrix
+            A number r is the share of labeled samples that get one of the other labels, each
+            equally likely: T'[y, s] = (1 − r) T[y, s] + r (m_y − T[y, s]) / (k − 1), where m_y is
+            the total probability in T of the k labels other than `unlabeled`. A class that is
+            never labeled stays so, unless a mapping or a sequence gives it a rate of its own:
+            then that share of the class is labeled, with equally likely labels.
+            A matrix N[y, y'] is the probability that a sample of class y is labeled as one of
+            class y' would be. The result is N @ T.
+        unlabeled : the label of samples that nobody labeled
 
         Examples
         --------
@@ -317,27 +334,28 @@ class Transition:
             return Transition(matrix @ self.proba, self.classes, self.labels)
         if unlabeled is not None and unlabeled not in self.labels:
             raise ValueError(
-                f"unlabeled is {short_repr(unlabeled)}; labels are {listed(self.labels)}."
+                f"unlabeled is {short_repr(unlabeled)}; it must be one of the labels "
+                f"{listed(self.labels)}."
             )
         by_class = isinstance(rate, Mapping) or np.ndim(rate) == 1
         if isinstance(rate, Mapping):
             rate = dict.fromkeys(self.classes, 0) | dict(rate)
-        rates = numbers_by_name("rate", rate, self.classes, most=1)
-        named = np.array([label != unlabeled for label in self.labels])
-        proba = _spread(self.proba, rates[:, None], named)
+        rates = numbers_by_name("rate", rate, self.classes, maximum=1)
+        given = np.array([label != unlabeled for label in self.labels])
+        proba = _with_wrong_labels(self.proba, rates[:, None], given)
         if by_class:
-            silent = ~self.proba[:, named].any(axis=1)
-            proba[np.ix_(silent, named)] = rates[silent, None] / max(1, named.sum())
-            proba[np.ix_(silent, ~named)] = 1 - rates[silent, None]
+            negative = ~self.proba[:, given].any(axis=1)
+            proba[np.ix_(negative, given)] = rates[negative, None] / max(1, given.sum())
+            proba[np.ix_(negative, ~given)] = 1 - rates[negative, None]
         return Transition(proba, self.classes, self.labels)
 
     # ------------------------------------------------------------------------ Bayes, costs, weights
 
     def reverse(self, class_prior) -> np.ndarray:
-        """Return p(class | label), the paper's Υ: rows are labels. Not the matrix inverse.
+        """Return p(class | label), the paper's Υ, with one row per label. Not the matrix inverse.
 
-        Υ[s, y] = T[y, s] p(y) / Σ_y' T[y', s] p(y'). `class_prior` holds p(y), in the order of the
-        classes or by name. A label that no class emits says nothing: its row is the class prior.
+        Υ[s, y] = T[y, s] p(y) / Σ_y' T[y', s] p(y'). `class_prior` is p(y), a sequence in the order
+        of the classes or a mapping. The row of a label that no class can have is the class prior.
 
         >>> pets = Transition.partial(["cat"], labeled=0.5, negative="other")
         >>> pets.reverse({"cat": 0.4, "other": 0.6})
@@ -350,7 +368,7 @@ class Transition:
         return np.divide(joint, total, out=np.tile(prior, (len(joint), 1)), where=total > 0)
 
     def label_costs(self, class_prior) -> np.ndarray:
-        """Return C = Υ(1 − Υ)ᵀ: C[s, s'] is the cost of taking label s for label s'.
+        """Return C = Υ(1 − Υ)ᵀ: C[s, s'] is the cost of predicting label s' for label s.
 
         >>> pets = Transition.partial(["cat"], labeled=0.5, negative="other")
         >>> pets.label_costs([0.4, 0.6])
@@ -362,12 +380,12 @@ class Transition:
         return reverse @ (1 - reverse).T
 
     def label_weights(self, class_prior, reading="expected") -> np.ndarray:
-        """Return how much more it costs, for each label, to take a random label instead of it.
+        """Return the weight of each label: the extra cost of predicting a random label instead.
 
-        w[s] = Σ_s' p(s') (C[s, s'] − C[s, s]), at least 0. The paper gives this in words; in the
-        reading "different" s' is drawn from the labels other than s, which divides w[s] by
-        1 − p(s). Where a class, or all labels but one, would lose their weight, all weights are 1
-        and a warning says so.
+        w[s] = Σ_s' p(s') (C[s, s'] − C[s, s]), or 0 if that is negative. The paper describes the
+        weights in words. With reading="different", s' is drawn from the labels other than s, which
+        divides w[s] by 1 − p(s). If all labels of a class, or all labels but one, would get weight
+        0, all weights are 1 and a warning is issued.
 
         >>> pets = Transition.partial(["cat"], labeled=0.5, negative="other")
         >>> pets.label_weights([0.4, 0.6])
@@ -385,7 +403,7 @@ class Transition:
         lost = (self.proba @ weights == 0) & (prior > 0)
         if lost.any() or np.count_nonzero(weights) < 2:
             names = listed(compress(self.classes, lost)) if lost.any() else "all labels but one"
-            message = f"label_weights would leave no weight to {names}; all are set to 1."
+            message = f"label_weights would be 0 for {names}; all are set to 1."
             warnings.warn(message, stacklevel=2)
             return np.ones(len(self.labels))
         return weights
@@ -398,18 +416,18 @@ class Transition:
 
     @property
     def rank(self) -> int:
-        """Rank of T; below the number of classes, different class distributions look the same."""
+        """Rank of T. If it is below the number of classes, T does not determine p(class | x)."""
         values = self._singular_values
         return int(np.sum(values > values[0] * max(self.proba.shape) * np.finfo(float).eps))
 
     @property
     def condition_number(self) -> float:
-        """By how much an error in p(label | x) can grow on the way to p(class | x)."""
+        """Largest factor by which an error in p(label | x) is amplified in p(class | x)."""
         values = self._singular_values
         return float(values[0] / values[-1]) if self.rank == len(self.classes) else np.inf
 
     def indistinct_classes(self) -> tuple:
-        """Return the groups of classes that no label tells apart: their rows are equal.
+        """Return the groups of classes with identical label distributions (equal rows of T).
 
         >>> meanings = {"pet": ["cat", "dog"], "other": "other"}
         >>> Transition.from_meanings(meanings).indistinct_classes()
@@ -421,45 +439,50 @@ class Transition:
         return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
     def check_identifiable(self) -> None:
-        """Warn (IdentifiabilityWarning) where the rank of T is below the number of classes."""
+        """Issue an IdentifiabilityWarning if the rank of T is below the number of classes."""
         if self.rank == len(self.classes):
             return
         groups = ", ".join(listed(group) for group in self.indistinct_classes())
-        why = f"no label tells {groups} apart" if groups else "some mixtures of them look the same"
+        if groups:
+            reason = f"classes {groups} have identical label distributions"
+        else:
+            reason = "different mixtures of classes have identical label distributions"
         warnings.warn(
             f"The transition has rank {self.rank} for {len(self.classes)} classes "
-            f"(condition number {self.condition_number:.3g}): {why}.",
+            f"(condition number {self.condition_number:.3g}): {reason} and cannot be "
+            "distinguished. Add a label that is more likely in some of these classes.",
             IdentifiabilityWarning,
             stacklevel=2,
         )
 
     def infeasible(self, label_proba, tol=1e-9) -> np.ndarray:
-        """Return which rows of `label_proba` no class distribution explains.
+        """Return which rows of `label_proba` no class distribution reproduces.
 
-        These are the rows with min KL(Ŝ ‖ Ŷ T) > `tol` nats over all Ŷ; where T has an inverse,
-        those that Ŝ T⁻¹ sends outside the simplex. Positive-unlabeled: p(labeled | x) > ρ.
+        These are the rows Ŝ with min KL(Ŝ ‖ Ŷ T) > `tol` nats over all Ŷ. If T has an inverse, they
+        are the rows for which Ŝ T⁻¹ is outside the simplex. In positive-unlabeled learning with
+        labeled share ρ, they are the rows with p(labeled | x) > ρ.
 
         >>> pets = Transition.partial(["cat"], labeled=0.4, negative="other")
         >>> pets.infeasible([[0.3, 0.7], [0.5, 0.5]])
         array([False,  True])
         """
         label_proba = check_row_stochastic("label_proba", as_numpy("label_proba", label_proba))
-        with warnings.catch_warnings():  # any optimum will do
+        with warnings.catch_warnings():  # ties do not matter: all optima explain equally well
             warnings.simplefilter("ignore")
             found = infer(label_proba, self.proba)
         explained = found.class_proba @ self.proba
         ratio = np.full_like(explained, np.inf)
         np.divide(label_proba, explained, out=ratio, where=explained > 0)
         log_ratio = np.log(ratio, out=np.zeros_like(ratio), where=label_proba > 0)
-        # The gap bounds how far KL is from its minimum: a row named here is infeasible for sure.
+        # The gap bounds the distance of KL from its minimum: these rows are certainly infeasible.
         return np.sum(label_proba * log_ratio, axis=1) - found.gap > tol
 
     # ------------------------------------------------------------------------ in and out
 
     def label_index(self, y) -> np.ndarray:
-        """Return where the label of each sample is among `labels`.
+        """Return the position in `labels` of the label of each sample.
 
-        `y` is a column of labels as given; None, NaN and NA are the label None.
+        `y` is a column of labels. None, NaN and NA stand for the label None.
 
         >>> Transition.partial(["cat", "dog"]).label_index(["dog", None, "cat"])
         array([1, 2, 0])
@@ -476,10 +499,10 @@ class Transition:
         return np.array([position.get(name, -1) for name in names], dtype=np.intp)[index]
 
     def to_frame(self, library="pandas"):
-        """Return a DataFrame that `Transition` reads back; the label None is "(unlabeled)" in it.
+        """Return a DataFrame that `Transition` reads back; the label None becomes "(unlabeled)".
 
-        "pandas": the index holds the classes. "polars": the first column does, and names are text;
-        to read back names that are not, give `classes` and `labels` as well.
+        With "pandas" the index holds the classes. With "polars" the first column holds them, and
+        all names become text: to read back other names, pass `classes` and `labels` as well.
 
         >>> Transition.partial(["cat"], negative="other").to_frame()
                cat  (unlabeled)
@@ -492,34 +515,36 @@ class Transition:
         labels = [swap_name(label, None, UNLABELED) for label in self.labels]
         if library == "pandas":
             pandas = import_extra("pandas", '"looselabels[tables]"')
-            # as objects names stay what they are, tuples too
+            # dtype=object keeps the types of the names, also of tuples
             index = pandas.Index(self.classes, dtype=object, tupleize_cols=False, name="class")
             columns = pandas.Index(labels, dtype=object, tupleize_cols=False)
             return pandas.DataFrame(self.proba.copy(), index, columns)
         polars = import_extra("polars", "polars")
         columns = ["class", *map(str, labels)]
         if len(set(columns)) < len(columns):
-            raise ValueError(f"As text the columns {listed(columns)} are not distinct; use pandas.")
+            raise ValueError(
+                f"As text, the columns {listed(columns)} are not distinct; use pandas."
+            )
         data = [list(map(str, self.classes)), *self.proba.T]
         return polars.DataFrame(dict(zip(columns, data, strict=True)))
 
     def to_json(self) -> str:
-        """Return JSON that `from_json` reads back as an equal transition."""
+        """Return JSON text from which `from_json` builds an equal transition."""
         names = {"classes": self.classes, "labels": self.labels}
         return json.dumps({"schema": 1, **names, "proba": self.proba.tolist()})
 
     @classmethod
     def from_json(cls, text: str) -> "Transition":
-        """Return the transition that `to_json` wrote.
+        """Return the transition from the text that `to_json` returned.
 
         >>> t = Transition.partial(["cat", "dog"])
         >>> Transition.from_json(t.to_json()) == t
         True
         """
         try:
-            content = json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
+            content = parse_json(text)
         except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"text is no JSON of a transition: {error}.") from None
+            raise ValueError(f"text is not the JSON of a transition: {error}.") from None
         if not isinstance(content, dict) or content.get("schema") != 1:
             found = content.get("schema") if isinstance(content, dict) else content
             raise ValueError(f"text has schema {short_repr(found)}; this version reads schema 1.")
@@ -527,7 +552,7 @@ class Transition:
         return cls(content["proba"], _tuples(content["classes"]), _tuples(content["labels"]))
 
     def plot(self, ax=None) -> TransitionDisplay:
-        """Draw a heat map, classes as rows and labels as columns (needs matplotlib)."""
+        """Draw a heat map with classes as rows and labels as columns (needs matplotlib)."""
         return TransitionDisplay(self.proba, self.classes, self.labels).plot(ax=ax)
 
     # ------------------------------------------------------------------------ Python's protocols
@@ -546,7 +571,7 @@ class Transition:
     def _content(self):
         return self.classes, self.labels, self.proba.tobytes()
 
-    def __reduce__(self):  # by the constructor: NumPy unpickles arrays that can be written to
+    def __reduce__(self):  # through __init__: NumPy unpickles writable arrays
         return Transition, (self.proba, self.classes, self.labels)
 
     def __repr__(self):
@@ -556,7 +581,7 @@ class Transition:
     def __str__(self):
         cells = self._cells()
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        # names to the left, numbers to the right
+        # names are aligned left, numbers right
         line = "  ".join([f"{{:{widths[0]}}}", *(f"{{:>{width}}}" for width in widths[1:])])
         return "\n".join(line.format(*row) for row in cells)
 
@@ -570,7 +595,7 @@ class Transition:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def _cells(self) -> list[list[str]]:
-        """Return the table as text, without its middle where it is large."""
+        """Return the cells of the table as text; the middle of a large table is left out."""
         rows, columns = _ends(len(self.classes), 20), _ends(len(self.labels), 10)
         cells = [["class", *(shown(self.labels[s]) for s in columns)]]
         for y in rows:
@@ -582,65 +607,145 @@ class Transition:
         return cells
 
 
+# ---------------------------------------------------------------------------- what a label means
+
+
+def is_missing(label) -> bool:
+    """Return whether this is the missing label: None or, in merged data sets, ("web", None).
+
+    >>> is_missing(None), is_missing(("web", None)), is_missing("cat")
+    (True, True, False)
+    """
+    return label is None or (isinstance(label, tuple) and bool(label) and is_missing(label[-1]))
+
+
+def named_class(label, classes) -> int | None:
+    """Return the position of the class that a label names, or None if it names no class.
+
+    A label names the class that it is equal to. In merged data sets ("web", "cat") names "cat".
+
+    >>> named_class(("web", "dog"), ["cat", "dog"]), named_class("pet", ["cat", "dog"])
+    (1, None)
+    """
+    if label in classes:
+        return list(classes).index(label)
+    return named_class(label[-1], classes) if isinstance(label, tuple) and label else None
+
+
+def named_classes(transition) -> np.ndarray:
+    """Return the position of the class that each label names, −1 for labels that name no class.
+
+    >>> named_classes(Transition.partial(["cat", "dog"]))
+    array([ 0,  1, -1])
+    """
+    found = [named_class(label, transition.classes) for label in transition.labels]
+    return np.array([-1 if k is None else k for k in found], dtype=np.intp)
+
+
+def uninformative_labels(transition) -> np.ndarray:
+    """Return which labels are uninformative: equally likely under every class.
+
+    Usually this is the missing label, if labels are missing at random.
+
+    >>> uninformative_labels(Transition.partial(["cat", "dog"], labeled=0.1))
+    array([False, False,  True])
+    >>> uninformative_labels(Transition.partial(["cat"], labeled=0.1, negative="other"))
+    array([False, False])
+    """
+    return np.ptp(transition.proba, axis=0) <= UNINFORMATIVE
+
+
+def meanings(transition) -> np.ndarray:
+    """Return which labels are correct for which classes, shape (n_labels, n_classes).
+
+    - A label that names a class (`named_class`) is correct for this class only.
+    - The missing label is correct for every class.
+    - Another label is correct for the classes y with T[y, s] ≥ max_y' T[y', s] / 10: it is
+      incorrect for a class that gets it rarely.
+
+    >>> meanings(Transition.partial(["cat", "dog"]).with_noise(0.1)).astype(int)
+    array([[1, 0],
+           [0, 1],
+           [1, 1]])
+    """
+    columns = transition.proba.T
+    correct = columns >= columns.max(axis=1, keepdims=True) / RARELY
+    for s, (label, k) in enumerate(zip(transition.labels, named_classes(transition), strict=True)):
+        if k >= 0:
+            correct[s] = np.arange(len(transition.classes)) == k
+        elif is_missing(label):
+            correct[s] = True
+    return correct
+
+
+def can_be_wrong(transition) -> np.ndarray:
+    """Return which labels can be wrong: those that are not correct for every class.
+
+    >>> can_be_wrong(Transition.partial(["cat", "dog"]))
+    array([ True,  True, False])
+    """
+    return ~np.all(meanings(transition), axis=1)
+
+
 # ---------------------------------------------------------------------------- parts of the above
 
 
-def _spread(proba, rates, named):
-    """Return `proba` with a share of each named label's mass on the other named labels."""
-    noisy, mass = proba.copy(), proba[:, named]
+def _with_wrong_labels(proba, rates, given):
+    """Return `proba` with a share of the samples of each `given` label moved to the others."""
+    noisy, mass = proba.copy(), proba[:, given]
     total = mass.sum(axis=1, keepdims=True)
-    if named.sum() > 1:
-        noisy[:, named] = (1 - rates) * mass + rates * (total - mass) / (named.sum() - 1)
+    if given.sum() > 1:
+        noisy[:, given] = (1 - rates) * mass + rates * (total - mass) / (given.sum() - 1)
     elif (rates * total).any():
         raise ValueError(
-            "rate moves samples to other labels, and there is one label only. To label samples of "
-            "the negative class, give its rate by name, as in {'other': 0.01}."
+            "rate moves samples to other labels, but there is only one label. To label samples of "
+            "the negative class by mistake, name it in rate, as in {'other': 0.01}."
         )
     return noisy
 
 
 def _read_prior(class_prior, classes):
     """Return p(class) as an array in the order of `classes`."""
-    prior = numbers_by_name("class_prior", class_prior, classes, most=1)
+    prior = numbers_by_name("class_prior", class_prior, classes, maximum=1)
     return check_class_prior(prior, len(classes))
 
 
 def _count_labels(y, negative, sample_weight=None):
-    """Return how often each label occurs, in the order of the labels, and how many are missing."""
+    """Return the count of each label, in the order of the labels, and of missing labels."""
     names, index = read_column("y", y)
     mass = np.bincount(index, sample_weight, minlength=len(names))
     counts = dict(zip(names, mass.tolist(), strict=True))
     n_unlabeled = counts.pop(None, 0)
     if counts.pop(negative, 0) > 0:
         raise ValueError(
-            f"negative is {short_repr(negative)}, and y holds this label; the negative class has "
-            "none. Leave negative out, or set these labels to None."
+            f"negative is {short_repr(negative)}, but y contains this label; the negative class is "
+            "never labeled. Remove negative, or set these labels to None."
         )
     if not any(counts.values()):
-        raise ValueError("y holds no labeled sample; label at least one of each class.")
+        raise ValueError("y contains no label; label at least one sample of each class.")
     if len(counts) == 1 and negative is None:
         raise ValueError(
-            f"y holds one label only, {listed(counts)}. Name the class of the other samples, as in "
-            "negative='other', and give labeled= or class_prior=."
+            f"y contains only one label, {listed(counts)}. Name the class of the other samples, as "
+            "in negative='other', and pass labeled= or class_prior=."
         )
     return {name: counts[name] for name in _sorted_labels(counts)}, n_unlabeled
 
 
 def _sorted_labels(labels):
-    """Return the labels in order; those of a float column are whole numbers in disguise."""
+    """Return the labels sorted; whole numbers of a float column become integers."""
     for name in labels:
         if isinstance(name, float) and not name.is_integer():
             raise ValueError(
-                f"Unknown label type: y holds {name}, as a continuous target does; turn it into "
-                "text if it is a label."
+                f"Unknown label type: y contains {name} and looks like a continuous target; "
+                "convert it to text if it is a label."
             )
     try:
         return [int(name) if isinstance(name, float) else name for name in sorted(labels)]
     except TypeError:
         kinds = {type(name).__name__: name for name in labels}
         raise ValueError(
-            f"labels must be of one type; y holds {' and '.join(kinds)}, as in "
-            f"{listed(kinds.values())}. Turn all into text."
+            f"labels must be of one type; y contains {' and '.join(kinds)}, as in "
+            f"{listed(kinds.values())}. Convert all of them to text."
         ) from None
 
 
@@ -649,82 +754,47 @@ def _labeled_share(counts, n_unlabeled, class_prior, negative):
     classes = tuple(counts)
     if negative is not None:
         if not isinstance(class_prior, Mapping) or negative not in class_prior:
-            prior = numbers_by_name("class_prior", class_prior, classes, most=1)
+            prior = numbers_by_name("class_prior", class_prior, classes, maximum=1)
             class_prior = [*prior, 1 - prior.sum()]
         classes = (*classes, negative)
     prior = _read_prior(class_prior, classes)[: len(counts)]
     observed = np.array(list(counts.values())) / (sum(counts.values()) + n_unlabeled)
-    over = observed > prior * (1 + 1e-5)  # less is the rounding of a prior typed by hand
+    over = observed > prior * (1 + 1e-5)  # tolerates a prior that was rounded by hand
     if over.any():
         k = int(np.argmax(over))
         raise ValueError(
-            f"class_prior of {short_repr(classes[k])} is {prior[k]:.6g}, and as many as "
-            f"{observed[k]:.6g} of all samples have its label; it must be at least that."
+            f"class_prior of {short_repr(classes[k])} is {prior[k]:.6g}, but a share of "
+            f"{observed[k]:.6g} of all samples has its label; it must be at least that."
         )
     share = np.divide(observed, prior, out=np.zeros_like(prior), where=prior > 0)
     return np.minimum(share, 1)
 
 
-def _weights(meaning) -> dict:
-    """Return one entry of `meanings` as weights by class."""
+def _class_weights(meaning) -> dict:
+    """Return one value of `meanings` as a mapping from class to weight."""
     if isinstance(meaning, Mapping):
         return dict(meaning)
     if isinstance(meaning, set | frozenset):
-        meaning = sorted(meaning, key=repr)  # the same order in each run
+        meaning = sorted(meaning, key=repr)  # a set has a different order in each run
     several = isinstance(meaning, Iterable) and not isinstance(meaning, str)
     return dict.fromkeys(meaning if several else [meaning], 1)
 
 
 def _suggestion(unknown, labels):
-    """Return a sentence with the label that an unknown one may have meant, or nothing."""
+    """Return a sentence that suggests a similar label for an unknown one, or an empty text."""
     by_text = {str(label): label for label in labels}
     for name in unknown[:5]:
         for close in get_close_matches(str(name), by_text, n=1):
             return f" Did you mean {short_repr(by_text[close])} for {short_repr(name)}?"
     if None in unknown:
-        return " Transition.partial has a label for samples without one."
+        return " Transition.partial has a label for unlabeled samples."
     return ""
 
 
-def _ends(n, most):
-    """Return the indices of n rows or, where they are too many, of the first ones and the last."""
-    return list(range(n)) if n <= most else [*range(most - 1), n - 1]
+def _ends(n, max_shown):
+    """Return the indices of n rows or, if these are too many, of the first rows and the last."""
+    return list(range(n)) if n <= max_shown else [*range(max_shown - 1), n - 1]
 
 
-def _tuples(value):  # JSON has no tuples, and no name is a list
+def _tuples(value):  # JSON writes tuples as lists, and a list cannot be a name
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
-
-def _refuse(constant):
-    raise ValueError(f"{constant} is not allowed")
-
-
-def _once(pairs):
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
-        raise ValueError(f"the key {short_repr(twice)} is there twice")
-    return found
-
-
-def meanings(transition) -> np.ndarray:
-    """Return which labels are right for which classes, (n_labels, n_classes).
-
-    A label that is the name of a class means that class, whatever else it is given to by mistake.
-    Other labels mean the classes that get them not much more rarely than any other does; the
-    missing label, and one that all classes share, means all of them.
-
-    >>> meanings(Transition.partial(["cat", "dog"]).with_noise(0.1)).astype(int)
-    array([[1, 0],
-           [0, 1],
-           [1, 1]])
-    """
-    columns = transition.proba.T
-    right = columns >= columns.max(axis=1, keepdims=True) / 10
-    for s, label in enumerate(transition.labels):
-        name = label[-1] if isinstance(label, tuple) and label not in transition.classes else label
-        if name is None:
-            right[s] = True
-        elif name in transition.classes:
-            right[s] = [name == other for other in transition.classes]
-    return right

@@ -1,6 +1,8 @@
-"""What tests of the command share: a table, a call, and what is in a folder."""
+"""What the tests of the command share: tables, calls of the command, and contents of folders."""
 
 import io
+import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,18 +11,27 @@ import numpy as np
 import pytest
 
 from looselabels.command.cli import run
+from looselabels.command.features import Features
+from looselabels.command.fitting import fit
+from looselabels.command.labels import Labels, read_labels
 
 pd = pytest.importorskip("pandas")
-pytest.importorskip("pyarrow")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("skops")
 pytest.importorskip("jinja2")
 
 QUICK = ("--model", "kernel", "--noise", "0.1")
 WRITTEN = ["labels.csv", "model", "report.html", "summary.json", "transition.json"]
+HOSTILE_TEXT = [
+    *("a\nb", "a\r\nb", "cr\rcr", 'say "hi"', '"', "a,b", " padded ", "\t", "é", "🦆", "\u202eRTL"),
+    *("=cmd|' /C calc'!A0", "NA", "null", "nan", "None", "01", "1", "1.50", "-1", "\ufeffbom", "'"),
+    *("</script>", "\x1b[31m", "x" * 200_000, None),
+]
 
 
 def animals(n_rows=80, names=("cat", "dog"), unlabeled=0.1, wrong=0.05):
-    """Return a table whose classes can be told from `size` and `weight`."""
+    """Return a table whose columns `size` and `weight` determine the class of each row."""
     rng = np.random.default_rng(0)
     classes = np.arange(n_rows) % len(names)
     given = np.where(rng.random(n_rows) < wrong, (classes + 1) % len(names), classes)
@@ -33,8 +44,18 @@ def animals(n_rows=80, names=("cat", "dog"), unlabeled=0.1, wrong=0.05):
 CSV = animals().to_csv(index=False)
 
 
+def fitted_animals(frame=None, **options):
+    """Return a table, its labels, and a kernel classifier; `options` are those of `Labels`."""
+    frame = animals(60) if frame is None else frame
+    labels = Labels("species", **{"noise": 0.1, **options})
+    features, X = Features.fit_transform(frame, label="species", impute=True)
+    y = read_labels(frame, labels)
+    clf = fit(X, y, labels, model="kernel")
+    return SimpleNamespace(frame=frame, labels=labels, features=features, X=X, y=y, clf=clf)
+
+
 def called(*arguments):
-    """Run the command and return its exit code and what it wrote."""
+    """Run the command and return its exit code and its output."""
     out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = run([str(word) for word in arguments])
@@ -50,9 +71,21 @@ def read_csv(path):
     return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
+def cells(frame):
+    """Return a frame as lists, a missing cell as None."""
+    return frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+
+
 def small_model(folder):
-    """Fit a model of cats and dogs, some of them unlabeled, and return where it is."""
+    """Fit a model of cats and dogs, some of them unlabeled, and return its folder."""
     (folder / "animals.csv").write_text(CSV)
     words = ("fit", folder / "animals.csv", "--label", "species", *QUICK, "-o", folder / "model")
     assert called(*words).code == 0
     return folder / "model"
+
+
+def modules_loaded_by(module):
+    """Return the top-level modules that a new process has loaded after importing `module`."""
+    code = f"import sys, {module}\nprint(*sorted({{m.split('.')[0] for m in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    return set(done.stdout.split())

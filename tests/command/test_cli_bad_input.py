@@ -10,7 +10,6 @@ import io
 import json
 import pickle
 import re
-import time
 from pathlib import Path
 from shutil import copytree
 from types import SimpleNamespace
@@ -28,21 +27,9 @@ from tests.command.calls import (
     files,
     pd,
     read_csv,
-    small_model,
 )
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Each test works in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return small_model(tmp_path_factory.mktemp("model"))
-
+pytestmark = pytest.mark.usefixtures("folder")  # each test works in an empty folder
 
 AUDIT = "audit data.csv --label species"
 IDS = "id,species\n" + "".join(f"{i},{'cd'[i % 2]}\n" for i in range(60))
@@ -89,34 +76,41 @@ LABELED = f"{PREDICT} --label species"
 PROBA = f"{AUDIT} --proba p.npy"
 # fault, what it is, files, command, exit code, words in the message
 BAD = [
-    (3, "infinite", CSV + "inf,1,cat\n", AUDIT, 3, r"line 82, column 'size': 'inf' is no finite"),
-    (3, "1e400", CSV + "1,1e400,cat\n", AUDIT, 3, r"line 82, column 'weight': '1e400' is no fin"),
+    (3, "infinite", CSV + "inf,1,cat\n", AUDIT, 3, r"line 82, column 'size': 'inf' is not a fi"),
+    (3, "1e400", CSV + "1,1e400,cat\n", AUDIT, 3, r"line 82, column 'weight': '1e400' is not"),
     (3, "infinite at predict", "size,weight\n1,2\n-inf,1\n", PREDICT, 3, "line 3, column 'size'"),
-    (6, "no columns", "species\n" + "cat\ndog\n" * 20, AUDIT, 3, "No column is left to learn"),
-    (6, "no rows", "size,species\n", AUDIT, 3, "data.csv has a header and no rows"),
-    (6, "only identifiers", IDS, AUDIT, 3, "No column is left.*'id'.*identifier.*--features"),
-    (7, "one row", "size,species\n1,cat\n", AUDIT, 3, "too few rows, 1; give it 10 or more"),
+    (6, "no columns", "species\n" + "cat\ndog\n" * 20, AUDIT, 3, "no usable feature column"),
+    (6, "no rows", "size,species\n", AUDIT, 3, "data.csv has a header but no rows"),
+    (6, "only identifiers", IDS, AUDIT, 3, "no usable .*'id'.*identifier.*--features"),
+    (7, "one row", "size,species\n1,cat\n", AUDIT, 3, "has 1 row; at least 10"),
     (10, "no such feature", "size\n1\n", PREDICT, 3, "no column 'weight'.*It has 'size'"),
-    (10, "a word for a number", "size,weight\n1,x\n", PREDICT, 3, "line 2, .*'x' is no number"),
+    (10, "a word for a number", "size,weight\n1,x\n", PREDICT, 3, "line 2, .*'x' is not a number"),
     (10, "no such column", CSV, f"{AUDIT} --features sise", 3, r"Did you mean 'size'\?"),
     (10, "the label", CSV, f"{AUDIT} --features species", 3, "'species' is the label"),
-    (16, "measured", parquet([0.5, 1.5] * 30), PARQUET, 3, r"'species' holds \d.5, as a meas"),
+    (16, "measured", parquet([0.5, 1.5] * 30), PARQUET, 3, r"'species' contains \d.5 and looks"),
     (17, "lists", parquet([["cat"], ["dog"]] * 30), PARQUET, 3, "'species' holds lists"),
     (17, "not a simplex", with_proba(np.ones((80, 3))), PROBA, 3, "must sum to 1"),
     (17, "columns", with_proba(np.ones((80, 2)) / 2), PROBA, 3, "3 labels need as many columns"),
     (17, "rows", with_proba(np.ones((9, 3)) / 3), PROBA, 3, "9 rows; y has 80"),
     (17, "no file", CSV, PROBA, 5, "p.npy: No such file"),
-    (18, "all unlabeled", ONE.replace("a", ""), AUDIT, 3, "'species' holds no label"),
-    (18, "told so", TWO, f"{AUDIT} --unlabeled a --unlabeled b", 3, "'species' holds no label"),
-    (19, "one label", ONE, AUDIT, 3, r"one label only, \['a'\].*--negative other"),
-    (19, "noise", ONE, f"{AUDIT} --negative b --noise .1", 3, "Leave out --noise"),
+    (18, "all unlabeled", ONE.replace("a", ""), AUDIT, 3, "'species' contains no label"),
+    (
+        18,
+        "specified so",
+        TWO,
+        f"{AUDIT} --unlabeled a --unlabeled b",
+        3,
+        "'species' contains no label",
+    ),
+    (19, "one label", ONE, AUDIT, 3, r"only one label, \['a'\].*--negative other"),
+    (19, "noise", ONE, f"{AUDIT} --negative b --noise .1", 3, "Omit --noise"),
     (19, "negative has labels", CSV, f"{AUDIT} --negative dog", 3, "'dog'.*--unlabeled 'dog'"),
     (20, "design", with_design(PETS_OR_NOT, CSV + "1,2,cow\n"), DESIGNED, 3, r"holds \['cow'\]; "),
-    (20, "missing", with_design(PETS), DESIGNED, 3, "rows without a label.*a missing label means"),
+    (20, "missing", with_design(PETS), DESIGNED, 3, "rows without a label.*Add what it means"),
     (20, "predict", "size,weight,species\n1,2,cow\n", LABELED, 3, r"holds \['cow'\]; .*'cat', 'd"),
     (20, "no such label column", "size,weight\n1,2\n", LABELED, 3, "no column 'species'"),
-    (27, "identifiers", MANY, AUDIT, 3, r"99,500 .* in 100,000 labeled rows; is it an identifier"),
-    (27, "too many", SEVERAL, AUDIT, 3, "2,000 different labels .*1,000 is the most"),
+    (27, "identifiers", MANY, AUDIT, 3, r"99,500 .* in 100,000 labeled rows\. Is it an identifier"),
+    (27, "too many", SEVERAL, AUDIT, 3, "2,000 different labels .*at most 1,000"),
     (28, "NUL", CSV + "1,2,c\0t\n", AUDIT, 3, "line 82: a NUL byte"),
     (28, "the word", CSV.replace("cat", "(unlabeled)"), AUDIT, 3, "'.unlabeled.'.*--unlabeled"),
     (29, "dates", parquet(DAYS * 9), PARQUET, 3, "Timestamp.*use text"),
@@ -135,38 +129,38 @@ BAD = [
     ),
     (96, "too many cells", CSV + "1,2,3,4\n", AUDIT, 3, "line 82: 4 cells"),
     (96, "open quote", CSV + '1,2,"cat\n', AUDIT, 3, 'line 82: .*quote .". not closed'),
-    (96, "wrong delimiter", CSV.replace(",", ";"), AUDIT, 3, "If ';' separates its cells, give"),
+    (96, "wrong delimiter", CSV.replace(",", ";"), AUDIT, 3, "If ';' separates the cells, pass"),
     (96, "Latin-1", CSV.encode() + b"1,2,caf\xe9\n", AUDIT, 3, "line 82: byte 0xe9 is not UTF-8"),
     (96, "UTF-16", CSV.encode("utf-16"), AUDIT, 3, "UTF-16; save it as UTF-8"),
     (96, "Excel", b"PK\x03\x04", AUDIT, 3, "zip or Excel file"),
     (96, "no such column", CSV, "audit data.csv --label Specis", 3, "Did you mean 'species'"),
     (96, "damaged Parquet", b"PAR1 and no more", PARQUET, 3, "data.parquet is damaged"),
-    (96, "no Parquet", CSV, PARQUET, 3, "is no Parquet file"),
+    (96, "no Parquet", CSV, PARQUET, 3, "is not a Parquet file"),
     (97, "duplicate", "size,size,species\n1,2,cat\n", AUDIT, 3, "more than one column 'size'"),
     (97, "nameless column", ",size,species\n1,2,cat\n", AUDIT, 3, "column 1 of 3 has no name"),
-    (98, "header of 22 TiB", with_proba(HUGE), PROBA, None, "p.npy is no array|Not enough memory"),
-    (99, "no array", with_proba(b"1 2 3"), PROBA, 3, "p.npy is no array of numbers"),
-    (99, "empty array file", with_proba(b""), PROBA, 3, "p.npy is no array of numbers"),
+    (98, "header of 22 TiB", with_proba(HUGE), PROBA, None, "is not an array|Not enough memory"),
+    (99, "no array", with_proba(b"1 2 3"), PROBA, 3, "p.npy is not an array of numbers"),
+    (99, "empty array file", with_proba(b""), PROBA, 3, "p.npy is not an array of numbers"),
     (99, "archive", with_proba(npy(np.ones(3), np.savez)), PROBA, 3, "p.npy is an archive"),
-    (100, "pickle", {"m": pickle.dumps(1)}, "predict m data.csv", 3, "m is no model"),
-    (100, "folder", CSV, "predict . data.csv", 3, "is no model, which is a folder"),
-    (102, "objects", with_proba(npy(np.array([{}]))), PROBA, 3, "p.npy is no array of numbers"),
-    (110, "no JSON", "{", DESIGN, 2, "design.json: it is no JSON"),
-    (110, "not UTF-8", b'{"meanings": {"\xe9": "a"}}', DESIGN, 2, "is no JSON: 'utf-8'"),
-    (110, "deep", DEEP, DESIGN, 2, "is no JSON: maximum recursion"),
+    (100, "pickle", {"m": pickle.dumps(1)}, "predict m data.csv", 3, "m is not a model"),
+    (100, "folder", CSV, "predict . data.csv", 3, "is not a model: a model is a folder"),
+    (102, "objects", with_proba(npy(np.array([{}]))), PROBA, 3, "p.npy is not an array of numbers"),
+    (110, "no JSON", "{", DESIGN, 2, "design.json: it is not valid JSON"),
+    (110, "not UTF-8", b'{"meanings": {"\xe9": "a"}}', DESIGN, 2, "is not valid JSON: 'utf-8'"),
+    (110, "deep", DEEP, DESIGN, 2, "is not valid JSON: maximum recursion"),
     (110, "no object", "[1]", DESIGN, 2, "needs the key 'meanings'"),
     (110, "no keys", "{}", DESIGN, 2, "needs the key 'meanings'"),
-    (110, "unknown key", '{"meanings": {"a": "b"}, "nose": 1}', DESIGN, 2, "key 'nose'; it can"),
+    (110, "unknown key", '{"meanings": {"a": "b"}, "nose": 1}', DESIGN, 2, "key 'nose'; possible"),
     (110, "key twice", '{"meanings": {"a": "b", "a": "c"}}', DESIGN, 2, "key 'a' is there twice"),
     (110, "NaN", '{"meanings": {"a": "b"}, "noise": NaN}', DESIGN, 2, "NaN is not allowed"),
-    (110, "no mapping", '{"meanings": ["a"]}', DESIGN, 2, "meanings must map each label"),
-    (110, "nothing", '{"meanings": {}}', DESIGN, 2, "meanings names no label"),
-    (110, "no class", '{"meanings": {"a": null}}', DESIGN, 2, "name the class"),
+    (110, "no mapping", '{"meanings": ["a"]}', DESIGN, 2, "meanings must be a mapping"),
+    (110, "nothing", '{"meanings": {}}', DESIGN, 2, "meanings contains no label"),
+    (110, "no class", '{"meanings": {"a": null}}', DESIGN, 2, "Give the class a name"),
     (110, "lists in lists", '{"meanings": {"a": [["b"]]}}', DESIGN, 2, "design.json: "),
     (110, "counts", '{"meanings": {"a": "b"}, "counts": {"c": 1}}', DESIGN, 2, r"names \['c'\]"),
     (110, "noise", '{"meanings": {"a": "b", "c": "d"}, "noise": "much"}', DESIGN, 2, "'much'"),
     (110, "rows of 0.5", NOT_ONE, DESIGN, 2, "row 'a' sums to 0.5"),
-    (110, "in an audit", {"data.csv": CSV, "d.json": "{"}, DESIGNED, 2, "d.json: it is no JSON"),
+    (110, "in an audit", {"data.csv": CSV, "d.json": "{"}, DESIGNED, 2, "d.json: it is not valid"),
 ]
 
 
@@ -188,7 +182,7 @@ def test_bad_input_gets_one_line_and_leaves_nothing(
     number, what, content, command, code, said, model
 ):
     place(content, command)
-    before, started = files(), time.monotonic()
+    before = files()
     found = called(*(str(model) if word == "MODEL" else word for word in command.split()))
     assert found.code == code or (code is None and found.code in (3, 5)), found.err
     assert re.search(said, found.err), found.err
@@ -198,7 +192,6 @@ def test_bad_input_gets_one_line_and_leaves_nothing(
         assert len(found.err) < 500
     assert found.out == ""
     assert files() == before
-    assert time.monotonic() - started < 10
 
 
 def test_a_damaged_or_newer_model_is_refused(model, folder):  # faults 101, 103
@@ -277,7 +270,7 @@ def test_labels_that_are_nearly_equal_are_noted():
     frame.to_csv("data.csv", index=False)
     found = called("fit", "data.csv", "--label", "species", *QUICK)
     assert found.code == 0, found.err
-    assert "Labels ['Cat ', 'cat'] differ in case or spaces only." in found.err
+    assert "Labels ['Cat ', 'cat'] differ only in case or spaces." in found.err
 
 
 @pytest.mark.parametrize(
@@ -332,4 +325,4 @@ def test_a_label_of_the_design_that_is_not_there_is_noted():  # fault 21
     words = ("audit", "data.csv", "--label", "species", "--model", "kernel")
     found = called(*words, "--design", "design.json")
     assert found.code == 0, found.err
-    assert "Labels ['cow'] of the transition are not in y" in found.err
+    assert "Labels ['cow'] of the transition do not occur in y" in found.err

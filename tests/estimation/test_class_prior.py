@@ -1,4 +1,4 @@
-"""How large classes are where one of them has no labels."""
+"""Class shares if one class has no labels."""
 
 import numpy as np
 import pytest
@@ -8,14 +8,13 @@ from looselabels.estimation.class_prior import (
     METHODS,
     _fit_mixture,
     _mixture_parts,
+    distribute_share,
     estimate_class_prior,
 )
 
-BY_ORDER = ["best-bin", "density-ratio"]
-
 
 def separate(n_labeled=100, n_positive=300, n_samples=1000):
-    """Return p(label | x) and labels where x tells the class: c at the positive rows, else 0."""
+    """Return p(label | x) and labels if x determines the class: a rate at positive rows, else 0."""
     row = np.arange(n_samples)
     scores = np.where(row < n_positive, n_labeled / n_positive, 0.0)
     return np.column_stack([scores, 1 - scores]), np.where(row < n_labeled, 0, 1)
@@ -35,17 +34,11 @@ def overlapping(rng, shares, rates, n_samples=3000, distance=3.0):
     return label_proba, labels, classes
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_all_methods_agree_where_the_scores_tell_the_class(method):
+@pytest.mark.parametrize(("method", "error"), [("density-ratio", 0.003), ("best-bin", 1e-9)])
+def test_scores_that_determine_the_class_give_the_share(method, error):
     found = estimate_class_prior(*separate(), method=method, n_resamples=0)
-    assert_allclose(found.share, [0.3, 0.7], atol=0.003)
+    assert_allclose(found.share, [0.3, 0.7], atol=error)
     assert_allclose(found.labeled, 0.1 / found.share[0])
-
-
-@pytest.mark.parametrize("method", ["e1", "e2", "e3", "best-bin"])
-def test_scores_that_tell_the_class_give_the_share_exactly(method):
-    found = estimate_class_prior(*separate(), method=method, n_resamples=0)
-    assert_allclose(found.share, [0.3, 0.7])
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -59,26 +52,27 @@ def test_case_control_data_are_a_single_sample_with_another_prior(method, rng):
     assert_allclose(one.share[0] * len(labels), n_labeled + n_unlabeled * two.share[0])
 
 
-@pytest.mark.parametrize("method", BY_ORDER)
-def test_a_labeled_set_drawn_apart_leaves_the_population_as_it_is(method, rng):
+@pytest.mark.parametrize("method", METHODS)
+def test_the_number_of_separately_sampled_labels_does_not_change_the_share(method, rng):
     population, labels, classes = overlapping(rng, [0.4, 0.6], [0.5], 6000)
     unlabeled = labels == 1
     share = np.mean(classes[unlabeled] == 0)
-    for some in (slice(None), slice(0, None, 3)):  # however many are labeled
+    for some in (slice(None), slice(0, None, 3)):
         rows = np.concatenate([np.flatnonzero(~unlabeled)[some], np.flatnonzero(unlabeled)])
         found = estimate_class_prior(
             population[rows], labels[rows], method=method, case_control=True, n_resamples=0
         )
-        assert found.share[0] == pytest.approx(share, abs=0.06)
+        # four seeds are off by up to 0.044 with 400 labels, by 0.017 with 1,200
+        assert found.share[0] == pytest.approx(share, abs=0.05)
 
 
-@pytest.mark.parametrize("method", BY_ORDER)
-def test_several_classes_are_found_with_a_rate_each(method, rng):
+@pytest.mark.parametrize("method", METHODS)
+def test_several_classes_are_found_with_their_own_rates(method, rng):
     shares, rates = [0.1, 0.3, 0.2, 0.4], [0.6, 0.2, 0.4]
     label_proba, labels, _ = overlapping(rng, shares, rates, 6000, distance=4)
     found = estimate_class_prior(label_proba, labels, method=method)
-    assert_allclose(found.share, shares, atol=0.04)
-    assert_allclose(found.labeled, rates, atol=0.12)
+    assert_allclose(found.share, shares, atol=0.025)  # four seeds: 0.019 and 0.054
+    assert_allclose(found.labeled, rates, atol=0.07)
     assert found.share.sum() == pytest.approx(1)
     assert (found.low <= found.share).all()
     assert (found.share <= found.high).all()
@@ -86,9 +80,7 @@ def test_several_classes_are_found_with_a_rate_each(method, rng):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("case_control", [False, True])
-def test_classes_of_one_rate_are_found_as_one_class_and_shared_by_their_labels(
-    method, case_control, rng
-):
+def test_classes_with_the_same_rate_are_pooled_and_split_by_their_labels(method, case_control, rng):
     label_proba, labels, _ = overlapping(rng, [0.1, 0.3, 0.6], [0.4, 0.4], 2000)
     options = {"method": method, "case_control": case_control, "n_resamples": 20}
     found = estimate_class_prior(label_proba, labels, one_rate=True, **options)
@@ -100,7 +92,7 @@ def test_classes_of_one_rate_are_found_as_one_class_and_shared_by_their_labels(
     assert_allclose(found.labeled, [*one.labeled, *one.labeled])
 
 
-def test_one_rate_is_steadier_where_labels_are_few():
+def test_pooling_is_more_accurate_if_labels_are_few():
     errors = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -115,8 +107,8 @@ def test_one_rate_is_steadier_where_labels_are_few():
     assert one < 0.5 * each
 
 
-def test_shares_that_take_more_than_all_rows_share_them_in_proportion():
-    # Every row looks like both labels alike: each would take all of the unlabeled rows.
+def test_shares_above_all_rows_are_reduced_in_proportion():
+    # x says nothing: each label would take all of the unlabeled rows
     label_proba = np.tile([0.2, 0.3, 0.5], (100, 1))
     labels = np.repeat([0, 1, 2], [20, 30, 50])
     found = estimate_class_prior(label_proba, labels, method="best-bin", n_resamples=20)
@@ -124,8 +116,8 @@ def test_shares_that_take_more_than_all_rows_share_them_in_proportion():
     assert_allclose(found.labeled, [20 / 45, 30 / 55])
 
 
-@pytest.mark.parametrize("method", BY_ORDER)
-def test_nothing_but_the_order_of_the_scores_matters(method, rng):
+@pytest.mark.parametrize("method", METHODS)
+def test_only_the_order_of_the_scores_matters(method, rng):
     label_proba, labels, _ = overlapping(rng, [0.3, 0.7], [0.3])
     other = label_proba[:, 0] ** 3 / 2
     found = estimate_class_prior(label_proba, labels, method=method)
@@ -154,32 +146,6 @@ def test_best_bin_is_the_smallest_bound_over_all_thresholds(rng):
     assert found.share[0] == pytest.approx(best[1], abs=0.02)  # bins of one unlabeled row in 100
 
 
-def test_elkan_and_noto_are_the_three_formulas(rng):
-    label_proba, labels, _ = overlapping(rng, [0.3, 0.7], [0.3], 150)
-    scores, labeled = label_proba[:, 0], labels == 0
-    rates = {
-        "e1": scores[labeled].mean(),
-        "e2": scores[labeled].sum() / scores.sum(),
-        "e3": scores.max(),
-    }
-    for method, rate in rates.items():
-        found = estimate_class_prior(label_proba, labels, method=method, n_resamples=0)
-        assert_allclose(found.labeled, rate, rtol=0.01)  # scores are taken in bins
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_the_world_of_the_scores_does_not_matter(method, rng):
-    label_proba, labels, _ = overlapping(rng, [0.2, 0.3, 0.5], [0.3, 0.3], 900)
-    world = np.array([4.0, 7.0, 0.5])
-    weighted = label_proba * world
-    weighted /= weighted.sum(axis=1, keepdims=True)
-    found = estimate_class_prior(label_proba, labels, method=method, n_resamples=0)
-    moved = estimate_class_prior(
-        weighted, labels, method=method, label_weights=world, n_resamples=0
-    )
-    assert_allclose(moved.share, found.share, atol=1e-9)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_a_weight_of_two_is_the_same_as_two_rows(method, rng):
     label_proba, labels, _ = overlapping(rng, [0.4, 0.6], [0.4], 500)
@@ -192,7 +158,7 @@ def test_a_weight_of_two_is_the_same_as_two_rows(method, rng):
     assert_allclose(weighted.share, repeated.share, rtol=1e-6)
 
 
-def test_the_seed_decides_the_interval_and_nothing_else(rng):
+def test_the_seed_changes_only_the_interval(rng):
     label_proba, labels, _ = overlapping(rng, [0.3, 0.7], [0.3], 600)
     first, again, other = (
         estimate_class_prior(label_proba, labels, random_state=seed) for seed in (0, 0, 1)
@@ -202,25 +168,26 @@ def test_the_seed_decides_the_interval_and_nothing_else(rng):
     assert (first.low != other.low).any()
 
 
-@pytest.mark.parametrize("method", ["best-bin", "density-ratio"])
-def test_more_rows_make_the_interval_narrower(method, rng):
+@pytest.mark.parametrize(("method", "ratio"), [("best-bin", 0.5), ("density-ratio", 0.75)])
+def test_more_rows_make_the_interval_narrower(method, ratio, rng):
+    """Sixteen times the rows: a quarter of the width, plus what "density-ratio" assumes about κ."""
     widths = []
     for n_samples in (500, 8000):
         label_proba, labels, _ = overlapping(rng, [0.3, 0.7], [0.3], n_samples, distance=5)
         found = estimate_class_prior(label_proba, labels, method=method)
         widths.append(found.high[0] - found.low[0])
-    assert widths[1] < widths[0] / 2
+    assert widths[1] < ratio * widths[0]  # twelve seeds: at most 0.48 and 0.62
 
 
-def test_rare_labels_tell_of_a_frequent_class(rng):
-    # Steps of EM that are counted, not converged, would stay near where they start.
+def test_rare_labels_show_the_share_of_a_frequent_class(rng):
+    # a fit that does not converge would stay near its start; 0.61 to 0.71 in four seeds
     label_proba, labels, _ = overlapping(rng, [0.7, 0.3], [0.005], 20_000, distance=5)
     found = estimate_class_prior(label_proba, labels, n_resamples=0)
     assert np.sum(labels == 0) < 100
-    assert found.share[0] == pytest.approx(0.7, abs=0.12)
+    assert found.share[0] == pytest.approx(0.7, abs=0.1)
 
 
-def test_the_mixture_of_the_density_ratio_is_the_most_likely(rng):
+def test_the_mixture_maximizes_the_likelihood(rng):
     labeled = rng.integers(1, 10, 60).astype(float)
     parts = _mixture_parts(labeled, 3.0)
     unlabeled = rng.poisson(20 * labeled * (parts @ np.append(0.4, np.full(10, 0.06))))
@@ -238,8 +205,8 @@ def test_the_mixture_of_the_density_ratio_is_the_most_likely(rng):
                 assert log_likelihood(other) <= best + 1e-6
 
 
-@pytest.mark.parametrize("method", ["e1", "best-bin"])
-def test_labels_of_one_row_leave_an_interval(method, rng):
+@pytest.mark.parametrize("method", METHODS)
+def test_labels_of_one_row_have_an_interval(method, rng):
     label_proba, labels, _ = overlapping(rng, [0.1] * 6 + [0.4], [1.0] * 6, 300)
     first = np.unique(labels, return_index=True)[1]
     few = np.full(300, 6)
@@ -249,7 +216,7 @@ def test_labels_of_one_row_leave_an_interval(method, rng):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_row_of_hardly_any_weight_is_hardly_there(method, rng):
+def test_a_tiny_weight_changes_hardly_anything(method, rng):
     label_proba, labels, _ = overlapping(rng, [0.4, 0.6], [0.5], 200)
     weight = np.ones(200)
     weight[np.argmin(label_proba[:, 0])] = 0.0
@@ -260,14 +227,14 @@ def test_a_row_of_hardly_any_weight_is_hardly_there(method, rng):
     assert_allclose(found.share, without.share, atol=0.01)
 
 
-def test_a_label_of_one_row_is_no_error():
+@pytest.mark.parametrize("method", METHODS)
+def test_a_label_of_one_row_gives_finite_shares(method):
     label_proba, labels = separate(n_labeled=1)
-    for method in ("e1", "e2", "e3", "best-bin", "density-ratio"):
-        found = estimate_class_prior(label_proba, labels, method=method, n_resamples=10)
-        assert np.isfinite(np.concatenate(found)).all()
+    found = estimate_class_prior(label_proba, labels, method=method, n_resamples=10)
+    assert np.isfinite(np.concatenate(found)).all()
 
 
-def test_a_class_that_is_wholly_labeled_has_no_unlabeled_rows():
+def test_a_class_whose_rows_are_all_labeled_has_no_unlabeled_rows():
     found = estimate_class_prior(*separate(300, 300), n_resamples=0)
     assert_allclose(found.share, [0.3, 0.7], atol=1e-3)
     assert found.labeled == pytest.approx(1, abs=1e-3)
@@ -276,7 +243,10 @@ def test_a_class_that_is_wholly_labeled_has_no_unlabeled_rows():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"label_index": np.ones(1000, int)}, "No row has label 0: nothing tells the size"),
+        (
+            {"label_index": np.ones(1000, int)},
+            "No row has label 0: the share of its class cannot be",
+        ),
         ({"label_index": np.zeros(1000, int)}, "No row has the missing label, 1"),
         ({"sample_weight": np.arange(1000) >= 100}, "No row has label 0"),
         (
@@ -285,12 +255,10 @@ def test_a_class_that_is_wholly_labeled_has_no_unlabeled_rows():
         ),
         ({"label_proba": np.full((1000, 2), np.nan)}, "label_proba must hold numbers"),
         ({"label_index": np.full(1000, 2)}, "label_index must be between 0 and 1; row 0 is 2"),
-        ({"label_weights": [1.0]}, r"label_weights has shape \(1,\); 2 labels"),
-        ({"label_weights": [0.0, 1.0]}, "label_weights must be positive; label 0 has 0"),
-        ({"method": "KM2"}, "method must be one of e1, .*; it is 'KM2'"),
+        ({"method": "e1"}, "method must be one of density-ratio, best-bin; it is 'e1'"),
     ],
 )
-def test_bad_input_says_what_to_do(change, message):
+def test_the_error_says_what_to_do(change, message):
     label_proba, label_index = separate()
     arguments = {"label_proba": label_proba, "label_index": label_index, **change}
     with pytest.raises(ValueError, match=message):
@@ -298,7 +266,7 @@ def test_bad_input_says_what_to_do(change, message):
 
 
 def coverage(method, distance, n_samples, n_runs=60):
-    """Return how often the interval holds the true share, and the mean error of the estimate."""
+    """Return how often the interval contains the true share, and the mean error of the estimate."""
     held, errors = [], []
     for seed in range(n_runs):
         rng = np.random.default_rng(seed)
@@ -311,31 +279,31 @@ def coverage(method, distance, n_samples, n_runs=60):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", BY_ORDER)
-def test_intervals_hold_the_truth_where_classes_are_apart(method):
+@pytest.mark.parametrize("method", METHODS)
+def test_intervals_contain_the_truth_if_classes_are_separated(method):
     held, error = coverage(method, distance=4.0, n_samples=1500)
     assert held >= 0.8
     assert abs(error) < 0.02
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", BY_ORDER)
-def test_where_classes_overlap_the_share_is_an_upper_bound(method):
+@pytest.mark.parametrize("method", METHODS)
+def test_the_share_is_an_upper_bound_if_classes_overlap(method):
     _, error = coverage(method, distance=1.0, n_samples=1500)
     assert error > 0.03
 
 
-def test_many_labeled_rows_with_one_low_score_leave_a_number():
+def test_many_labeled_rows_with_a_score_of_zero_do_not_disturb_the_share():
     rng = np.random.default_rng(0)
     n = 20_000
     score = np.round(np.r_[rng.beta(3, 1, 2 * n), rng.beta(1, 3, 2 * n)], 2) / 2
     score[:n][rng.random(n) < 0.03] = 0
     index = np.repeat([0, 1], [n, 3 * n])
     found = estimate_class_prior(np.column_stack([score, 1 - score]), index, n_resamples=0)
-    assert 0.4 < found.share[0] < 0.7
+    assert found.share[0] == pytest.approx(0.5, abs=0.02)  # half of the rows are positive
 
 
-def test_weights_that_are_shares_count_as_rows():
+def test_weights_below_one_are_scaled_to_counts_of_rows():
     rng = np.random.default_rng(0)
     score = np.r_[rng.beta(3, 1, 200), rng.beta(1, 3, 200)] / 2
     given = np.column_stack([score, 1 - score]), np.repeat([0, 1], [100, 300])
@@ -343,3 +311,8 @@ def test_weights_that_are_shares_count_as_rows():
     shares = estimate_class_prior(*given, sample_weight=np.full(400, 1 / 400))
     assert_allclose(shares.share, plain.share)
     assert_allclose(shares.low, plain.low)
+
+
+def test_the_positive_share_is_split_and_the_negative_one_kept():
+    found = distribute_share(np.array([0.5, 0.1, 0.4]), np.array([30.0, 90.0]))
+    assert_allclose(found, [0.15, 0.45, 0.4])

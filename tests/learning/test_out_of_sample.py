@@ -7,17 +7,28 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from looselabels import (
     BalancedForestClassifier,
     DecoupledClassifier,
     KernelDensityClassifier,
+    Transition,
 )
-from looselabels.learning.out_of_sample import align, fit_and_predict
+from looselabels.datasets import make_loose_labels
+from looselabels.learning.out_of_sample import (
+    OWN,
+    align,
+    choose_folds,
+    fit_and_predict,
+    predicts_own_rows,
+    weight_parameter,
+)
 from looselabels.model_selection import LabelStratifiedKFold
 
 
-def say(_):
+def no_report(_):
     return None
 
 
@@ -28,7 +39,7 @@ def data(seed=0, n=120):
 
 
 class Memory(ClassifierMixin, BaseEstimator):
-    """Says which rows it has seen: p(label 0 | x) is 1 for those, 0 for others."""
+    """Remembers its rows: p(label 0 | x) is 1 for those, 0 for others."""
 
     def fit(self, X, y):
         self.classes_, self.seen_ = np.unique(y), {row.tobytes() for row in X}
@@ -44,7 +55,7 @@ class Memory(ClassifierMixin, BaseEstimator):
 def test_no_row_is_predicted_by_a_model_that_saw_it():
     X, index = data()
     folds = list(LabelStratifiedKFold(4, random_state=0).split(X, index))
-    whole, label_proba = fit_and_predict(Memory(), X, index, 3, folds, {}, None, say)
+    whole, label_proba = fit_and_predict(Memory(), X, index, 3, folds, {}, None, no_report)
     assert_array_equal(label_proba[:, 1], 1)
     assert_array_equal(whole.predict_proba(X)[:, 0], 1)
 
@@ -52,7 +63,7 @@ def test_no_row_is_predicted_by_a_model_that_saw_it():
 def test_folds_agree_with_cross_val_predict():
     X, index = data()
     folds = list(KFold(3).split(X))
-    _, ours = fit_and_predict(GaussianNB(), X, index, 3, folds, {}, 2, say)
+    _, ours = fit_and_predict(GaussianNB(), X, index, 3, folds, {}, 2, no_report)
     expected = cross_val_predict(GaussianNB(), X, index, cv=folds, method="predict_proba")
     assert_allclose(ours, expected)
 
@@ -62,37 +73,47 @@ def test_a_label_missing_in_a_fold_keeps_its_column():
     index[index == 1] = 0
     index[-1] = 1  # seen once: one fold trains without it
     folds = list(KFold(3).split(X))
-    _, label_proba = fit_and_predict(GaussianNB(), X, index, 4, folds, {}, None, say)
+    _, label_proba = fit_and_predict(GaussianNB(), X, index, 4, folds, {}, None, no_report)
     assert label_proba.shape == (120, 4)
     assert_allclose(label_proba.sum(axis=1), 1)
     assert label_proba[-1, 1] == 0  # its own fold did not know the label
 
 
-def test_out_of_bag_rows_are_the_forest_s_own():
+# -------------------------------------------------------------------- scikit-learn's forests
+
+
+@pytest.mark.parametrize("oob_score", [False, True])
+def test_a_forest_of_scikit_learn_keeps_the_oob_score_of_the_user(oob_score):
     X, index = data()
-    forest = RandomForestClassifier(50, random_state=0)
-    whole, label_proba = fit_and_predict(forest, X, index, 3, "oob", {}, None, say)
+    forest = RandomForestClassifier(50, oob_score=oob_score, random_state=0)
+    before = dict(vars(forest))
+    clf = DecoupledClassifier(forest, noise=0.1).fit(X, index)
     own = clone(forest).set_params(oob_score=True).fit(X, index)
-    assert_array_equal(label_proba, own.oob_decision_function_)
-    assert not hasattr(whole, "oob_decision_function_")
+    assert_array_equal(clf.label_scores_.label_proba, own.oob_decision_function_)
+    assert vars(forest) == before
+    assert clf.estimator_.oob_score is oob_score
+    assert hasattr(clf.estimator_, "oob_decision_function_") is oob_score
+    assert_array_equal(clf.estimator_.predict_proba(X), own.predict_proba(X))
 
 
 def test_rows_never_out_of_bag_are_predicted_by_a_forest_that_has_not_seen_them():
     X, index = data()
     forest = RandomForestClassifier(3, random_state=0)
-    _, label_proba = fit_and_predict(forest, X, index, 3, "oob", {}, None, say)
+    _, label_proba = fit_and_predict(forest, X, index, 3, "oob", {}, None, no_report)
     with pytest.warns(UserWarning, match="do not have OOB scores"):
         own = clone(forest).set_params(oob_score=True).fit(X, index)
     never = np.nan_to_num(own.oob_decision_function_).sum(axis=1) == 0
-    assert never.sum() > 5
-    assert_allclose(label_proba.sum(axis=1), 1)
+    assert 5 < never.sum() < 60
+    assert_array_equal(label_proba[~never], own.oob_decision_function_[~never])
+    others = clone(forest).fit(X[~never], index[~never])
+    assert_allclose(label_proba[never], others.predict_proba(X[never]))
 
 
-def test_such_rows_are_predicted_in_the_world_of_the_whole_forest():
-    X = np.zeros((300, 1))  # nothing tells labels apart: p(label | x) are their shares
+def test_such_rows_are_converted_to_the_weighted_distribution_of_the_whole_forest():
+    X = np.zeros((300, 1))  # X says nothing about labels: p(label | x) are their shares
     index = np.repeat([0, 1, 2], [1, 40, 259])
     forest = BalancedForestClassifier(20, random_state=0)
-    forest, label_proba = fit_and_predict(forest, X, index, 3, "oob", {}, None, say)
+    forest, label_proba = fit_and_predict(forest, X, index, 3, "oob", {}, None, no_report)
     real = label_proba[0, 1:] / forest.label_weights_[1:]
     assert_allclose(real / real.sum(), [40 / 299, 259 / 299], rtol=1e-6)
 
@@ -109,27 +130,8 @@ def test_test_folds_must_cover_all_rows():
     X, index = data()
     with pytest.raises(ValueError, match=r"cv leaves 60 rows \(first: row 60\) out of every test"):
         fit_and_predict(
-            GaussianNB(), X, index, 3, [(np.arange(60, 120), np.arange(60))], {}, None, say
+            GaussianNB(), X, index, 3, [(np.arange(60, 120), np.arange(60))], {}, None, no_report
         )
-
-
-def test_a_rare_label_reduces_the_folds_and_is_named():
-    y = ["cat"] * 10 + ["dog"] * 3 + [None] * 20
-    with pytest.warns(UserWarning, match=r"Label \['dog'\] has 3 samples: 3 folds instead of 5"):
-        folds = list(LabelStratifiedKFold(5).split(y, y))
-    assert len(folds) == 3
-    assert sorted(np.concatenate([test for _, test in folds])) == list(range(33))
-
-
-def test_a_label_seen_once_is_named():
-    with pytest.warns(UserWarning, match=r"Label \['dog'\] has 1 samples: 2 folds"):
-        list(LabelStratifiedKFold(3).split(range(9), ["cat"] * 8 + ["dog"]))
-
-
-def test_each_fold_has_each_label_s_share():
-    y = np.array(["cat", None, "dog", None], dtype=object).repeat(25)
-    for _, test in LabelStratifiedKFold(5, random_state=0).split(y, y):
-        assert [np.sum(y[test] == name) for name in ("cat", "dog")] == [5, 5]
 
 
 def test_kernel_densities_of_another_library_come_back_as_numpy():
@@ -139,3 +141,198 @@ def test_kernel_densities_of_another_library_come_back_as_numpy():
     clf = DecoupledClassifier(KernelDensityClassifier()).fit(torch.asarray(X), index)
     assert_allclose(clf.class_proba_, expected.class_proba_, atol=1e-6)
     assert_allclose(clf.predict_proba(torch.asarray(X)), expected.predict_proba(X), atol=1e-6)
+
+
+# --------------------------------------------------------------------- third-party estimators
+
+
+class PlaceShares(ClassifierMixin, BaseEstimator):
+    """Shares of the labels among rows with the same x; training rows without themselves."""
+
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError("with rows of its own, no other fit is needed")
+
+    def fit_out_of_sample(self, X, y, sample_weight=None):
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        self.classes_ = np.unique(y[weight > 0])
+        self.counts_ = np.ones((3, len(self.classes_)))
+        given = (y[:, None] == self.classes_) * weight[:, None]
+        np.add.at(self.counts_, X[:, 0].astype(int), given)
+        return self._shares(self.counts_[X[:, 0].astype(int)] - given)
+
+    def predict_proba(self, X):
+        return self._shares(self.counts_[np.asarray(X)[:, 0].astype(int)])
+
+    def _shares(self, counts):
+        return counts / counts.sum(axis=1, keepdims=True)
+
+
+def labels_at_places(n=90, seed=0):
+    """Return rows at three places, and labels that mostly agree with the place."""
+    rng = np.random.default_rng(seed)
+    place = np.arange(n) % 3
+    return place[:, None], np.where(rng.random(n) < 0.3, rng.integers(0, 3, n), place)
+
+
+def test_an_estimator_with_rows_of_its_own_needs_no_folds():
+    X, y = labels_at_places()
+    assert predicts_own_rows(PlaceShares())
+    assert choose_folds(PlaceShares(), None, X, y, y, {}, 0) == OWN
+    clf = DecoupledClassifier(PlaceShares(), noise=0.1).fit(X, y)
+    for i in range(len(y)):
+        others = (X[:, 0] == X[i, 0]) & (np.arange(len(y)) != i)
+        counts = 1 + np.bincount(y[others], minlength=3)
+        assert_allclose(clf.label_scores_.label_proba[i], counts / counts.sum())
+    assert clf.label_scores_.label_weights is None
+    assert clf.score(X, X[:, 0]) == 1
+
+
+def test_its_rows_with_an_uninformative_label_have_no_weight():
+    X, y = labels_at_places()
+    labels = np.where(np.arange(90) % 2 == 0, y, None)
+    clf = DecoupledClassifier(PlaceShares(), noise=0.1).fit(X, labels)
+    assert_array_equal(clf.training_label_weights_, [1, 1, 1, 0])
+    assert_array_equal(clf.estimator_.classes_, [0, 1, 2])
+    assert clf.estimator_.counts_.sum() == 45 + 9
+
+
+class PlaceSharesWithoutWeights(PlaceShares):
+    """The same without sample weights."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+
+    def fit_out_of_sample(self, X, y):
+        return super().fit_out_of_sample(X, y)
+
+
+def test_an_estimator_without_sample_weights_learns_uninformative_labels_too():
+    X, y = labels_at_places()
+    labels = np.where(np.arange(90) % 2 == 0, y, None)
+    clf = DecoupledClassifier(PlaceSharesWithoutWeights(), noise=0.1).fit(X, labels)
+    assert clf.training_label_weights_ is None
+    assert_array_equal(clf.estimator_.classes_, [0, 1, 2, 3])
+    assert clf.score(X, X[:, 0]) == 1
+
+
+class UnsureAboutTheFirst(PlaceShares):
+    """Has no prediction of its own for the first row."""
+
+    def fit(self, X, y, sample_weight=None):
+        assert len(y) == 89  # all rows but the first
+        PlaceShares.fit_out_of_sample(self, X, y, sample_weight)
+        return self
+
+    def fit_out_of_sample(self, X, y, sample_weight=None):
+        found = super().fit_out_of_sample(X, y, sample_weight)
+        found[0] = np.nan
+        return found
+
+
+def test_a_row_that_an_estimator_cannot_predict_is_predicted_by_a_fit_without_it():
+    X, y = labels_at_places()
+    expected = fit_and_predict(PlaceShares(), X, y, 3, OWN, {}, None, no_report)
+    found = fit_and_predict(UnsureAboutTheFirst(), X, y, 3, OWN, {}, None, no_report)
+    assert_allclose(found.label_proba, expected.label_proba)
+
+
+class KnownProba(ClassifierMixin, BaseEstimator):
+    """Knows p(label | x), which is its X; labels count `weights` times as often in it."""
+
+    def __init__(self, weights=None):
+        self.weights = weights
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        if self.weights is not None:
+            self.label_weights_ = np.asarray(self.weights, dtype=float)
+        return self
+
+    def predict_proba(self, X):
+        proba = X * (1.0 if self.weights is None else self.label_weights_)
+        return proba / proba.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("calibrate", [None, "classes"])
+@pytest.mark.parametrize("wrap", [lambda e: e, lambda e: make_pipeline("passthrough", e)])
+def test_label_weights_of_an_estimator_are_taken_into_account(wrap, calibrate):
+    """On exact probabilities, results do not depend on the weights."""
+    rng = np.random.default_rng(0)
+    design = Transition.partial(["a", "b"], labeled=[0.5, 0.2], negative="c").with_noise(0.1)
+    class_proba = rng.dirichlet(np.full(3, 0.5), 400)
+    classes = [design.classes[rng.choice(3, p=p)] for p in class_proba]
+    labels = make_loose_labels(classes, design, random_state=0)
+    X = class_proba @ design.proba
+    plain, weighted = (
+        DecoupledClassifier(wrap(KnownProba(weights)), design, cv=2, calibrate=calibrate)
+        for weights in (None, (4.0, 9.0, 0.5))
+    )
+    plain.fit(X, labels)
+    weighted.fit(X, labels)
+    assert plain.training_label_weights_ is None
+    assert_array_equal(weighted.training_label_weights_, [4.0, 9.0, 0.5])
+    assert np.max(abs(weighted.label_scores_.label_proba - plain.label_scores_.label_proba)) > 0.1
+    # the prior of the calibration of classes is about class_proba of the weighted distribution
+    tolerance = {"atol": 1e-12 if calibrate is None else 0.01}
+    for name in ("class_proba_", "class_proba_given_label_", "label_proba_"):
+        assert_allclose(getattr(weighted, name), getattr(plain, name), **tolerance)
+    assert_allclose(weighted.predict_proba(X), plain.predict_proba(X), **tolerance)
+    assert_allclose(weighted.predict_label_proba(X), plain.predict_label_proba(X), **tolerance)
+    if calibrate is None:
+        assert_allclose(plain.class_proba_, class_proba, atol=1e-12)
+
+
+# --------------------------------------------------------------- what estimators and cv may be
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (BalancedForestClassifier(), True),
+        (KernelDensityClassifier(), True),
+        (RandomForestClassifier(), True),
+        (RandomForestClassifier(bootstrap=False), False),
+        (GaussianNB(), False),
+        (make_pipeline(StandardScaler(), BalancedForestClassifier()), False),
+    ],
+)
+def test_which_estimators_need_no_folds(estimator, expected):
+    X, index = data()
+    assert predicts_own_rows(estimator) is expected
+    folds = choose_folds(estimator, None, X, index, index, {}, 0)
+    assert folds == OWN if expected else len(folds) == 5
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (GaussianNB(), "sample_weight"),
+        (make_pipeline(StandardScaler(), GaussianNB()), "gaussiannb__sample_weight"),
+        (Memory(), None),
+        (make_pipeline(StandardScaler(), Memory()), None),
+    ],
+)
+def test_the_name_of_sample_weights(estimator, name):
+    assert weight_parameter(estimator) == name
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ("oob", "cv is 'oob' for GaussianNB; 'oob' needs an estimator with oob_score or"),
+        ("loo", "cv is 'loo' for GaussianNB"),
+        (1, "cv must be 2 folds or more, a splitter or 'oob'; it is 1"),
+        (True, "it is True"),
+        (2.5, "it is 2.5"),
+    ],
+)
+def test_a_cv_that_cannot_be_used_is_refused(cv, message):
+    X, index = data()
+    with pytest.raises(ValueError, match=message):
+        choose_folds(GaussianNB(), cv, X, index, index, {}, 0)
+
+
+def test_groups_need_a_splitter():
+    X, index = data()
+    with pytest.raises(ValueError, match=r"cv is 3. Pass cv=StratifiedGroupKFold\(5\)"):
+        choose_folds(GaussianNB(), 3, X, index, index, {"groups": index}, 0)

@@ -1,7 +1,7 @@
-"""A fitted classifier and its labels → labels to doubt, what they should be, how sure that is.
+"""A fitted classifier and its labels → labels to doubt, what they should be, how certain that is.
 
-Nothing is computed here: every number comes from `inference`, `uncertainty` and `calibration`, and
-is put side by side with names and words.
+Nothing is computed here: every number comes from `inference`, `intervals` or `reliability`. Here it
+is combined with names and sentences.
 """
 
 from dataclasses import dataclass
@@ -16,29 +16,33 @@ from looselabels._names import shown
 from looselabels._rows import on_simplex
 from looselabels._validation import import_extra
 from looselabels.auditing.diagnose import Finding, diagnose
-from looselabels.auditing.intervals import draw, draw_from_mass, interval
-from looselabels.estimation.calibration import reliability, weighted_transition
+from looselabels.auditing.intervals import draw
+from looselabels.estimation.quantiles import quantile_interval
+from looselabels.estimation.reliability import reliability
+from looselabels.estimation.sampling import sample_rows
+from looselabels.estimation.weighting import weighted_transition
 from looselabels.inference import label_mass
 from looselabels.learning.classifier import DecoupledClassifier
-from looselabels.transition import Transition, meanings
+from looselabels.learning.decoupling import LabelModel
+from looselabels.transition import Transition, can_be_wrong, is_missing, meanings
 
 DOUBTED = 0.5  # doubt above which a label is more likely wrong than right
-POSSIBLE = 0.1  # doubt from which another class is worth a word
-UNEXPLAINED = 0.1  # nats by which no mix of classes explains p(label | x)
-MOST_ROWS = 5000  # that shares over all rows are computed from
+POSSIBLE = 0.1  # doubt above which the most probable other class is named
+MAX_DIVERGENCE = 0.1  # nats; above this no combination of classes reproduces p(label | x)
+MAX_ROWS = 5_000  # from which shares of all rows are computed
+MAX_LETTERS = 10_000  # of a name that is converted to text
 COLUMNS = ("row", "label", "suggestion", "class_proba", "label_proba", "doubt", "why")
-MOST_LETTERS = 10_000  # of a name that becomes text
 TABLES = {"pandas": '"looselabels[tables]"', "polars": "polars"}
 
 
 def audit(
     clf=None, y=None, X=None, *, label_proba=None, labels=None, transition=None, random_state=0
 ) -> "Audit":
-    """Say which labels to doubt and what they should be, and how sure that is.
+    """Find labels that are probably wrong and what they should be, with probabilities.
 
-    Either ``audit(clf, y)``: a fitted classifier and the labels that it was fitted to;
-    ``audit(clf, y, X)``: a fitted classifier, and rows it was not fitted to; or
-    ``audit(label_proba=…, labels=…)``: p(label | x) of any model, out of sample, and the labels.
+    Three ways to call it: ``audit(clf, y)`` with a fitted classifier and the labels that it was
+    fitted to; ``audit(clf, y, X)`` with rows that it was not fitted to; or
+    ``audit(label_proba=…, labels=…)`` with out-of-sample p(label | x) of any model.
 
     Parameters
     ----------
@@ -46,18 +50,19 @@ def audit(
         Fitted.
     y : column of shape (n_samples,)
         The labels as given.
-    X : what the classifier takes, optional
-        Other rows than those of the fit. A model that was loaded needs it: it carries no rows.
+    X : features that the classifier accepts, optional
+        Rows other than those of the fit. Required for a model that was loaded from a file, which
+        does not contain its training rows.
     label_proba : array of shape (n_samples, n_labels)
-        In the order of the transition's labels; without one, of the labels, sorted, and the missing
-        one last.
+        Columns in the order of the transition's labels; without a transition, in the sorted order
+        of the labels, the missing label last.
     labels : column of shape (n_samples,)
-        The labels that go with label_proba.
+        The labels that belong to label_proba.
     transition : Transition, optional
-        How the labels arise. None: the labels name classes, some are missing where some are, and
-        how many are wrong is estimated.
+        How the labels arise. None: each label names a class, some may be missing, and the noise is
+        estimated.
     random_state : int, default=0
-        Seed of the draws behind the intervals.
+        Seed of the draws for the intervals.
 
     Examples
     --------
@@ -75,36 +80,45 @@ def audit(
         clf, y = DecoupledClassifier(transition=transition, noise=noise), labels
         clf.fit_from_proba(label_proba, labels)
     check_is_fitted(clf, "converged_")
-    design, index = clf.transition_, clf.transition_.label_index(y)
+    model, index = clf.label_model_, clf.transition_.label_index(y)
+    converged = bool(clf.converged_)
     if X is not None:
         proba, given_label = clf.predict_proba(X), clf.predict_proba_given_label(X, y)
-        return Audit(clf, index, proba, given_label, None, random_state)
+        return Audit(model, index, proba, given_label, converged, random_state=random_state)
     if not hasattr(clf, "class_proba_"):
-        raise ValueError("A model that was loaded carries no rows: pass them, audit(clf, y, X).")
+        raise ValueError("A model loaded from a file has no rows; pass them: audit(clf, y, X).")
     if len(index) != len(clf.class_proba_):
         raise ValueError(
             f"y has {len(index)} rows; the classifier was fitted to {len(clf.class_proba_)}. Pass "
             "the rows that y belongs to: audit(clf, y, X)."
         )
-    unexplained = _share_unexplained(clf, design)
-    given_label, findings = clf.class_proba_given_label_, tuple(diagnose(clf, y))
-    return Audit(clf, index, clf.class_proba_, given_label, unexplained, random_state, findings)
+    return Audit(
+        model,
+        index,
+        clf.class_proba_,
+        clf.class_proba_given_label_,
+        converged,
+        share_infeasible=_share_infeasible(clf.label_scores_, clf.calibration_, model),
+        findings=tuple(diagnose(clf, y)),
+        random_state=random_state,
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """What `audit` found: a table of rows, and summaries with intervals of 90 %."""
+    """The result of `audit`: a table of rows, and summaries with 90 % intervals."""
 
-    clf: DecoupledClassifier
+    model: LabelModel  #: how labels arise, and where each number comes from
     label_index: np.ndarray
     class_proba: np.ndarray
     class_proba_given_label: np.ndarray
-    unexplained: float | None  #: the share of rows whose p(label | x) no mix of classes explains
+    converged: bool
+    share_infeasible: float | None = None  #: rows whose p(label | x) no class distribution explains
+    findings: tuple[Finding, ...] = ()  #: tests of the assumptions; see `diagnose`
     random_state: Any = 0
-    findings: tuple[Finding, ...] = ()  #: what the labels say of the assumptions; see `diagnose`
 
     def __repr__(self):
-        low, high = interval(self._n_wrong)
+        low, high = quantile_interval(self._n_wrong)
         return (
             f"Audit({len(self.label_index)} rows, {self.is_labeled.sum()} labeled: "
             f"{low:.0f} to {high:.0f} labels wrong, {(self.doubt > DOUBTED).sum()} to look at)"
@@ -114,8 +128,8 @@ class Audit:
 
     @property
     def transition(self) -> Transition:
-        """How labels arise, as assumed or as found."""
-        return self.clf.transition_
+        """How labels arise, as it was used in the end."""
+        return self.model.transition
 
     @cached_property
     def is_right(self) -> np.ndarray:
@@ -125,7 +139,7 @@ class Audit:
     @cached_property
     def is_labeled(self) -> np.ndarray:
         """Which rows have a label that can be wrong."""
-        return ~np.all(self.is_right, axis=1)[self.label_index]
+        return can_be_wrong(self.transition)[self.label_index]
 
     @cached_property
     def label_proba(self) -> np.ndarray:
@@ -135,7 +149,7 @@ class Audit:
 
     @cached_property
     def doubt(self) -> np.ndarray:
-        """How likely each row's label is wrong, given x and the label; 0 where there is none."""
+        """The probability that each row's label is wrong, given x and the label; 0 without one."""
         wrong = ~self.is_right[self.label_index]
         return np.minimum(np.sum(self.class_proba_given_label * wrong, axis=1), 1)
 
@@ -150,7 +164,7 @@ class Audit:
         return np.lexsort((-self.doubt, ~self.is_labeled))
 
     def why(self, row) -> str:
-        """Return one short clause on the label of a row."""
+        """Return one short clause about the label of a row."""
         label = self.transition.labels[self.label_index[row]]
         best = self.transition.classes[self.suggestion[row]]
         if not self.is_labeled[row]:
@@ -158,15 +172,13 @@ class Audit:
         if self.doubt[row] > DOUBTED:
             return f"looks like {shown(best)!r}, not {shown(label)!r}"
         if self.doubt[row] > POSSIBLE:
-            others = np.where(self.is_right[self.label_index[row]], -1, self._given(row))
+            is_right = self.is_right[self.label_index[row]]
+            others = np.where(is_right, -1, self.class_proba_given_label[row])
             return f"could be {shown(self.transition.classes[int(others.argmax())])!r}"
         return "fits"
 
-    def _given(self, row):
-        return self.class_proba_given_label[row]
-
     def records(self, most=None) -> list[dict]:
-        """Return the first rows, most doubted first, as plain values."""
+        """Return the first rows, most doubted first, as plain values; rows count from 0."""
         classes, labels = self.transition.classes, self.transition.labels
         rows = self.order[:most].tolist()
         return [
@@ -174,7 +186,7 @@ class Audit:
                 "row": i,
                 "label": labels[self.label_index[i]],
                 "suggestion": classes[self.suggestion[i]],
-                "class_proba": float(self._given(i)[self.suggestion[i]]),
+                "class_proba": float(self.class_proba_given_label[i, self.suggestion[i]]),
                 "label_proba": float(self.label_proba[i]),
                 "doubt": float(self.doubt[i]),
                 "why": self.why(i),
@@ -185,7 +197,7 @@ class Audit:
     def table(self, library="pandas"):
         """Return all rows as a DataFrame of pandas or polars, most doubted first.
 
-        Names stay what they are; in polars tuples, and names of several types, become text.
+        Names keep their types; in polars, tuples and names of several types become text.
         """
         if library not in TABLES:
             raise ValueError(f"library must be one of {tuple(TABLES)}; it is {library!r}.")
@@ -193,14 +205,11 @@ class Audit:
         records = self.records()
         columns = {name: [record[name] for record in records] for name in COLUMNS}
         for name in ("label", "suggestion"):
-            if library == "pandas":  # as objects names stay what they are: 1 and None, tuples
+            if library == "pandas":  # as objects, names keep their types: 1 and None, tuples
                 columns[name] = frames.Series(columns[name], dtype=object)
-            elif len({type(value) for value in columns[name]} - {type(None)}) > 1 or any(
-                isinstance(value, tuple) for value in columns[name]
-            ):  # polars has one type a column: text
+            elif not _is_one_type(columns[name]):  # a column of polars has one type
                 columns[name] = [
-                    value if value is None else shown(value, MOST_LETTERS)
-                    for value in columns[name]
+                    value if value is None else shown(value, MAX_LETTERS) for value in columns[name]
                 ]
         return frames.DataFrame(columns)
 
@@ -208,37 +217,33 @@ class Audit:
 
     @cached_property
     def draws(self):
-        """Return draws of class shares, transitions and label mass that fit the label counts."""
-        proba, seed = self.transition.proba, self.random_state
-        if isinstance(self.clf.noise, str) or self.clf.negative is not None:
-            # the rate of missing labels is in question where it was estimated
-            is_sure = self.is_right.all(axis=1) & (self.clf.negative is None)
-            return draw_from_mass(self.flow().T, proba, is_sure, random_state=seed)
-        counts = np.bincount(self.label_index, minlength=proba.shape[1])
-        return draw(counts, proba, self.clf.strength, random_state=seed)
+        """Return draws of class shares, transitions and label mass; see `intervals`."""
+        is_always_right = ~can_be_wrong(self.transition)
+        return draw(self.model, self.flow().T, is_always_right, random_state=self.random_state)
 
     @cached_property
     def _n_wrong(self):
-        wrong = ~self.is_right.T & ~self.is_right.all(axis=1)
+        wrong = ~self.is_right.T & can_be_wrong(self.transition)
         return np.sum(self.draws.label_mass * wrong, axis=(1, 2))
 
     def summary(self) -> dict:
-        """Return everything but the rows, as JSON can hold it; intervals are of 90 %."""
+        """Return everything except the rows, in types that JSON has; intervals are 90 %."""
         return {
             "schema": 1,
             "looselabels": __version__,
             "n_rows": len(self.label_index),
             "n_labeled": int(self.is_labeled.sum()),
-            "design": _named_matrix(self.transition),
+            "design": self._design(),
+            "sources": self.model.sources._asdict(),
             "classes": self._class_shares(),
             "transition": self._transition(),
             "wrong": self._wrong(),
             "flow": self.flow().tolist(),
             "calibration": self._calibration(),
-            "infeasible": self.unexplained,
+            "infeasible": self.share_infeasible,
             "unsupported_labels": self._unsupported(),
             "indistinct_classes": [list(group) for group in self.transition.indistinct_classes()],
-            "converged": bool(self.clf.converged_),
+            "converged": self.converged,
             "findings": [finding._asdict() for finding in self.findings],
         }
 
@@ -247,8 +252,15 @@ class Audit:
         given_label, n_labels = self.class_proba_given_label, len(self.transition.labels)
         return label_mass(given_label, self.label_index, n_labels).T
 
+    def _design(self):
+        """Return what was assumed before anything was estimated; open label rates are left out."""
+        if self.model.assumed is not None:
+            return _named_matrix(self.model.assumed)
+        names = _named_matrix(self.transition)
+        return {"classes": names["classes"], "labels": names["labels"]}
+
     def _class_shares(self):
-        low, high = interval(self.draws.class_share)
+        low, high = quantile_interval(self.draws.class_share)
         share = self.draws.class_share.mean(axis=0)
         return [
             {"name": name, "share": float(s), "low": float(a), "high": float(b)}
@@ -256,11 +268,11 @@ class Audit:
         ]
 
     def _transition(self):
-        low, high = interval(self.draws.transition)
+        low, high = quantile_interval(self.draws.transition)
         return _named_matrix(self.transition) | {"low": low.tolist(), "high": high.tolist()}
 
     def _wrong(self):
-        low, high = interval(self._n_wrong)
+        low, high = quantile_interval(self._n_wrong)
         return {
             "expected": float(self._n_wrong.mean()),
             "low": float(low),
@@ -269,21 +281,21 @@ class Audit:
         }
 
     def _calibration(self):
-        named = ~self.is_right.all(axis=1)
+        named = can_be_wrong(self.transition)
         if not named.any():
             return {"bins": [], "error": None}
         rows, position = np.flatnonzero(self.is_labeled), np.cumsum(named) - 1
-        said_of_labels = on_simplex((self.class_proba @ self.transition.proba)[rows][:, named])
-        found = reliability(said_of_labels, position[self.label_index[rows]])
+        predicted = on_simplex((self.class_proba @ self.transition.proba)[rows][:, named])
+        found = reliability(predicted, position[self.label_index[rows]])
         names = ("confidence", "frequency", "count")
-        columns = (column.tolist() for column in found)
+        columns = (column.tolist() for column in found[:3])
         bins = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
         return {"bins": bins, "error": found.error}
 
     def _unsupported(self):
         seen = set(self.label_index.tolist())
         labels = self.transition.labels
-        return [name for s, name in enumerate(labels) if s not in seen and name is not None]
+        return [name for s, name in enumerate(labels) if s not in seen and not is_missing(name)]
 
 
 def _named_matrix(transition):
@@ -294,12 +306,16 @@ def _named_matrix(transition):
     }
 
 
-def _share_unexplained(clf, design):
+def _is_one_type(values) -> bool:
+    types = {type(value) for value in values} - {type(None)}
+    return len(types) <= 1 and tuple not in types
+
+
+def _share_infeasible(scores, calibration, model: LabelModel) -> float:
     """Return the share of rows, of a few thousand, that the transition cannot explain."""
-    proba, weights = design.proba, clf.label_weights_
-    if weights is not None:
-        proba = weighted_transition(proba, weights)
-    step = -(-len(clf.label_proba_) // MOST_ROWS)
-    label_proba = clf.calibration_.apply(on_simplex(clf.label_proba_[::step].astype(float)))
-    inner = Transition(proba, design.classes, design.labels)
-    return float(np.mean(inner.infeasible(label_proba, UNEXPLAINED)))
+    transition = model.transition
+    rows = sample_rows(len(scores.label_proba), MAX_ROWS)
+    label_proba = calibration.apply(on_simplex(scores.label_proba[rows].astype(float)))
+    inner = weighted_transition(transition.proba, scores.label_weights)
+    weighted = Transition(inner, transition.classes, transition.labels)
+    return float(np.mean(weighted.infeasible(label_proba, MAX_DIVERGENCE)))

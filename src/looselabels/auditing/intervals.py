@@ -1,17 +1,18 @@
-"""How sure the summaries are: draws of how many rows of each class have each label.
+"""How certain the summaries are: draws of how many rows of each class have each label.
 
-Where the transition was told, or is believed with a strength, the label counts are enough. They are
-one draw from p(s) = Σ_y p(y) T[y, s]; so, again and again (`draw`):
+If the transition is known, or has a prior of finite strength, the label counts are enough. They are
+one draw from p(s) = Σ_y p(y) T[y, s]. So, repeatedly (`draw_from_counts`):
 
-1. label shares from the Dirichlet distribution of the label counts;
-2. a transition: T[y] ~ Dirichlet(strength · T[y]), zeros stay zero;
-3. the class shares that these two imply (task 3 on one row);
-4. of the n_s rows with label s, how many are of each class: multinomial, p(y|s) ∝ p(y) T[y, s].
+1. draw label shares from the Dirichlet distribution of the label counts;
+2. draw a transition: T[y] ~ Dirichlet(strength · T[y]); zeros stay zero;
+3. compute the class shares that these two imply (task 3 on one row);
+4. draw how many of the n_s rows with label s are of each class: multinomial with
+   p(y|s) ∝ p(y) T[y, s].
 
-x takes no part, which makes the intervals wider than they could be, but free of the errors of a
-classifier. Where the noise was estimated, x is all there is: then p(y|s) comes from the Dirichlet
-distribution of the label mass that p(class | x, label) adds up to (`draw_from_mass`), and whatever
-is wrong with the classifier is wrong with the intervals.
+x plays no part in this. The intervals are wider than they could be, but free of the errors of a
+classifier. If label rates or noise were estimated, x is all there is: then p(y|s) is drawn from the
+Dirichlet distribution of the label mass that p(class | x, label) adds up to (`draw_from_mass`), and
+errors of the classifier are errors of the intervals.
 """
 
 from typing import NamedTuple
@@ -23,28 +24,52 @@ from looselabels.inference import class_proba_from
 
 
 class Draws(NamedTuple):
-    """What `draw` returns, one draw after the other."""
+    """Draws that fit the labels, one after the other."""
 
     class_share: np.ndarray  #: (n_draws, n_classes)
     transition: np.ndarray  #: (n_draws, n_classes, n_labels)
-    label_mass: np.ndarray  #: (n_draws, n_classes, n_labels) rows of each class and label
+    label_mass: np.ndarray  #: (n_draws, n_classes, n_labels): rows of each class with each label
 
 
-def draw(label_counts, transition, strength=np.inf, *, n_draws=400, random_state=0) -> Draws:
-    """Draw class shares, transitions and numbers of rows of each class that fit the label counts.
+def draw(model, label_mass, is_always_right, *, random_state=0) -> Draws:
+    """Draw class shares, transitions and label mass for a fitted `LabelModel`.
+
+    Parameters
+    ----------
+    model : LabelModel
+        Its sources decide what is uncertain.
+    label_mass : array of shape (n_classes, n_labels)
+        How many rows of each class have each label, by p(class | x, label).
+    is_always_right : bool array of shape (n_labels,)
+        Labels that cannot be wrong, such as the missing one. If label rates were not estimated,
+        their columns of the transition are certain.
+    """
+    sources, proba = model.sources, model.transition.proba
+    if "estimated" in (sources.noise, sources.label_rates):
+        is_certain = is_always_right & (sources.label_rates != "estimated")
+        return draw_from_mass(label_mass, proba, is_certain, random_state=random_state)
+    counts = np.rint(label_mass.sum(axis=0)).astype(int)
+    return draw_from_counts(counts, proba, model.strength, random_state=random_state)
+
+
+def draw_from_counts(
+    label_counts, transition, strength=np.inf, *, n_draws=400, random_state=0
+) -> Draws:
+    """Draw class shares, transitions and label mass that fit the label counts.
 
     Parameters
     ----------
     label_counts : integer array of shape (n_labels,)
     transition : array of shape (n_classes, n_labels)
     strength : float, default=inf
-        How many samples of each class the transition is worth. inf: it is known.
+        Prior pseudocount per class for the transition. inf: it is known.
 
     Examples
     --------
-    300 of 1,000 rows are labeled, as are half of the positive ones: 600 are positive, give or take.
+    300 of 1,000 rows are labeled, and half of the positive rows are labeled: about 600 rows are
+    positive.
 
-    >>> draws = draw(np.array([300, 700]), np.array([[0.5, 0.5], [0.0, 1.0]]))
+    >>> draws = draw_from_counts(np.array([300, 700]), np.array([[0.5, 0.5], [0.0, 1.0]]))
     >>> np.quantile(draws.class_share[:, 0], [0.05, 0.5, 0.95]).round(2)
     array([0.55, 0.6 , 0.64])
     """
@@ -55,48 +80,47 @@ def draw(label_counts, transition, strength=np.inf, *, n_draws=400, random_state
     if np.isinf(strength):
         class_share = class_proba_from(label_share, transition)
     else:
-        transitions = _rows_from(rng, strength * transitions)
+        transitions = _draw_rows(rng, strength * transitions)
         pairs = zip(label_share, transitions, strict=True)
         class_share = np.stack([class_proba_from(s[None, :], t)[0] for s, t in pairs])
     joint = class_share[:, :, None] * transitions
-    # A label that these shares rule out says what the transition alone says of it.
-    joint = np.where(joint.any(axis=1, keepdims=True), joint, transitions + np.finfo(float).tiny)
+    # A label that these shares rule out says what the transition alone says about it: the drawn
+    # one, or the given one if all draws of this label underflow.
+    for instead in (transitions, transition, np.ones_like(transition)):
+        joint = np.where(joint.any(axis=1, keepdims=True), joint, instead)
     of_label = np.moveaxis(joint / joint.sum(axis=1, keepdims=True), 1, 2)
     mass = rng.multinomial(np.tile(counts, (n_draws, 1)), of_label)
     return Draws(class_share, transitions, np.moveaxis(mass, 2, 1))
 
 
-def draw_from_mass(label_mass, transition, is_sure, *, n_draws=400, random_state=0) -> Draws:
-    """Draw the same from the label mass that was found, (n_classes, n_labels).
+def draw_from_mass(label_mass, transition, is_certain, *, n_draws=400, random_state=0) -> Draws:
+    """Draw the same from label mass, (n_classes, n_labels).
 
-    `is_sure` marks labels whose column of the transition is not in question, such as the missing
-    one: its share of each class is kept.
+    `is_certain` marks labels whose column of the transition is known, such as the missing label
+    where labels are missing at random: these columns are kept.
     """
     rng = np.random.default_rng(random_state)
     mass = np.tile(np.asarray(label_mass, float).T, (n_draws, 1, 1))
     counts = np.rint(mass.sum(axis=2)).astype(int)
-    of_label = _rows_from(rng, mass)
+    of_label = _draw_rows(rng, mass)
     drawn = np.moveaxis(rng.multinomial(counts, of_label), 2, 1)
     label_share = on_simplex(rng.standard_gamma(counts.astype(float)))
     class_share = np.einsum("ds,dsy->dy", label_share, of_label)
     transitions = np.tile(transition, (n_draws, 1, 1))
-    room = 1 - transitions[:, :, is_sure].sum(axis=2, keepdims=True)
-    named = np.moveaxis(of_label * label_share[:, :, None], 2, 1)[:, :, ~is_sure]
-    total = named.sum(axis=2, keepdims=True)
-    # a class that no row has keeps its row of the transition
-    transitions[:, :, ~is_sure] = np.where(
-        total > 0, room * (named / np.where(total > 0, total, 1)), transitions[:, :, ~is_sure]
+    room = 1 - transitions[:, :, is_certain].sum(axis=2, keepdims=True)
+    uncertain = np.moveaxis(of_label * label_share[:, :, None], 2, 1)[:, :, ~is_certain]
+    total = uncertain.sum(axis=2, keepdims=True)
+    # a class without rows keeps its row of the transition
+    transitions[:, :, ~is_certain] = np.where(
+        total > 0,
+        room * (uncertain / np.where(total > 0, total, 1)),
+        transitions[:, :, ~is_certain],
     )
     return Draws(class_share, transitions, drawn)
 
 
-def interval(draws, level=0.9):
-    """Return the lower and the upper end of what lies in the middle of the draws."""
-    return np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-
-
-def _rows_from(rng, amounts):
-    """Draw rows (of the last axis) from Dirichlet distributions; where all is lost, their mean."""
+def _draw_rows(rng, amounts):
+    """Draw rows (last axis) from Dirichlet distributions; their mean where all draws underflow."""
     drawn = rng.standard_gamma(amounts)
     drawn = np.where(drawn.any(axis=-1, keepdims=True), drawn, amounts)
     drawn = np.where(drawn.any(axis=-1, keepdims=True), drawn, 1.0)

@@ -1,34 +1,49 @@
-"""The command `looselabels`: words in, words out. Nothing heavy is imported before it is needed."""
+"""The command `looselabels`: reads options, calls the other modules, and prints results.
+
+Heavy modules are imported when a command needs them, so that --help is fast.
+"""
 
 import io
-import os
 import re
 import signal
 import sys
 import traceback
-from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import click
 
 from looselabels import __version__
+from looselabels.command.options import (
+    about_labels,
+    about_model,
+    add_options,
+    as_json,
+    debug,
+    delimiter,
+    excel_safe,
+    force,
+    quiet,
+    repeatable_command,
+    seed,
+    unlabeled,
+)
+from looselabels.command.terminal import drop_broken_stdout, print_line, progress, shortest
 
 OK, BUG, USAGE, DATA, NOT_CONVERGED, IO, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 5, 130, 143
-MODELS = click.Choice(["forest", "linear", "kernel", "boosting"])
 SUFFIX = r"(?i)\.(csv|tsv|tab|txt|parquet|pq)(\.gz)?$"
-NO_RESULT = ("out", "force", "as_json", "quiet", "debug", "jobs", "strict")  # change no number
 
 
 class NotConverged(Exception):
-    """The inference stopped short of its certificate, and --strict was given."""
+    """The inference did not converge, and --strict was passed."""
 
 
 class Terminated(BaseException):
-    """The program was told to end: unlike SIGTERM alone, this cleans up on its way."""
+    """The process received SIGTERM; as an exception it lets context managers clean up."""
 
 
 def run(arguments=None) -> int:
-    """Run the command and return its exit code; whatever goes wrong becomes one line on stderr."""
+    """Run the command and return its exit code; an error is one line on stderr."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         main(arguments, prog_name="looselabels", standalone_mode=False)
@@ -37,18 +52,22 @@ def run(arguments=None) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        return _say_usage(error)
+        return _print_usage_error(error)
     except (KeyboardInterrupt, click.Abort):
-        return _say("Interrupted; nothing was left half-written.", INTERRUPTED)
+        print_line("Interrupted; no incomplete file was left.")
+        return INTERRUPTED
     except Terminated:
-        return _say("Terminated; nothing was left half-written.", TERMINATED)
-    except (BrokenPipeError, SystemExit):  # `| head` has seen enough; click exits where it does
-        _drop_stdout()
+        print_line("Terminated; no incomplete file was left.")
+        return TERMINATED
+    except (BrokenPipeError, SystemExit):  # `| head` closed the pipe; click exits by SystemExit
+        drop_broken_stdout()
         return OK
     except Exception as error:
         if "--debug" in arguments:
             traceback.print_exc()
-        return _say(*_explained(error))
+        text, code = _line_and_code(error)
+        print_line(text)
+        return code
     return OK
 
 
@@ -60,191 +79,78 @@ def entry():
 
     signal.signal(signal.SIGTERM, terminate)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # where it has no letter, it shows a number
+        if isinstance(stream, io.TextIOWrapper):  # show a code for a character that it lacks
             stream.reconfigure(errors="backslashreplace")
     sys.exit(run())
 
 
-def _drop_stdout():
-    """Let stdout go where it takes nothing; else Python tries again, and complains, at its end."""
-    try:
-        sys.stdout.flush()
-    except (AttributeError, OSError, ValueError):
-        with suppress(AttributeError, OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _explained(error):
-    """Return one line on an error, and its exit code."""
+def _line_and_code(error):
+    """Return the line to print for an error, and the exit code."""
     text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, NotConverged):
         return text, NOT_CONVERGED
     if isinstance(error, ImportError):
         return text, USAGE
     if isinstance(error, MemoryError):
-        return f"Not enough memory: {text}. Take fewer rows or columns.", IO
+        return f"Not enough memory: {text}. Use fewer rows or columns.", IO
     if isinstance(error, OSError):
         return _without_number(error, text), IO
     if isinstance(error, ValueError):
         return text, DATA
-    return f"This is a bug, please report it: {type(error).__name__}: {text} (--debug)", BUG
+    text = f"{type(error).__name__}: {text}"
+    return f"Internal error, please report it: {text} (--debug shows the traceback)", BUG
 
 
 def _without_number(error, text):
-    """Return an error of the system without "[Errno 28]" and "None"."""
+    """Return the message of an operating system error without "[Errno 28]"."""
     if not error.strerror:
         return text
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
-def _say_usage(error):
-    """Say what is wrong with the words of the command, and how it is used."""
-    words = io.StringIO()
-    error.show(words)
-    return _say(words.getvalue().rstrip(), USAGE)
-
-
-def _say(words, code=OK):
-    """Write a line to stderr; control characters of names do not reach the terminal."""
-    safe = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in words)
-    click.echo(safe, err=True)
-    return code
-
-
-@contextmanager
-def _steps(label, quiet=False):
-    """Yield a function that moves a progress bar to a percentage; shown on a terminal only."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda percent, doing=None: None
-        return
-    with click.progressbar(length=100, label=label, file=sys.stderr, show_eta=True) as bar:
-
-        def reach(percent, doing=None):
-            bar.label = doing or bar.label
-            bar.update(percent - bar.pos)
-
-        yield reach
-
-
-# ------------------------------------------------------------------------------------- the options
-
-
-def _options(*options):
-    def decorate(command):
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-def _rate(_context, _parameter, value):
-    if value in (None, "estimate"):
-        return "estimate"
-    try:
-        rate = float(value)
-    except ValueError:
-        rate = -1.0
-    if not 0 <= rate < 1:
-        raise click.BadParameter(f"{value!r} is no rate from 0 to 1, nor 'estimate'.")
-    return rate
-
-
-def _character(_context, _parameter, value):
-    value = {None: None, "\\t": "\t", "tab": "\t"}.get(value, value)
-    if value is not None and (len(value) != 1 or value in '"\r\n\0'):
-        raise click.BadParameter(f"{value!r} is not one character, such as ';' or '\\t'.")
-    return value
-
-
-def _cores(_context, _parameter, value):
-    if value == 0:
-        raise click.BadParameter("0 cores can do nothing; -1 is all of them.")
-    return value
-
-
-debug = click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-quiet = click.option("--quiet", is_flag=True, help="No progress bar.")
-force = click.option("--force", is_flag=True, help="Replace what an earlier run wrote.")
-seed = click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of all that is random.",
-)
-as_json = click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
-delimiter = click.option(
-    "--delimiter",
-    callback=_character,
-    help="Of a CSV file; by default a comma, a tab for .tsv.",
-)
-unlabeled = click.option(
-    "--unlabeled",
-    multiple=True,
-    metavar="TEXT",
-    help="A cell that means 'no label', besides an empty one. May be repeated.",
-)
-the_labels = _options(
-    click.option("--label", required=True, metavar="COLUMN", help="The column of labels."),
-    unlabeled,
-    click.option(
-        "--negative",
-        metavar="CLASS",
-        help="A class that no label names; its rows are among the unlabeled.",
-    ),
-    click.option(
-        "--noise",
-        callback=_rate,
-        metavar="RATE",
-        help="How often a label is wrong, such as 0.05. By default it is estimated.",
-    ),
-    click.option(
-        "--design",
-        type=click.Path(path_type=Path),
-        help="How labels arise: a JSON file, see `looselabels design --help`.",
-    ),
-    click.option("--features", metavar="A,B,…", help="The columns to learn from; default: all."),
-    click.option("--model", type=MODELS, default="forest", show_default=True),
-    click.option(
-        "--jobs",
-        type=int,
-        callback=_cores,
-        default=-1,
-        show_default=True,
-        help="Cores to use; -1: all.",
-    ),
-    click.option("--strict", is_flag=True, help="Exit with 4 if the inference did not converge."),
-)
+def _print_usage_error(error):
+    """Print what is wrong with the command line, and how the command is used."""
+    text = io.StringIO()
+    error.show(text)
+    print_line(text.getvalue().rstrip())
+    return USAGE
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__)
 def main():
-    """Learn classes from labels that are not quite the classes.
+    """Find wrong labels, and learn classes from noisy, partial or coarse labels.
 
     \b
     Examples:
-      looselabels demo                                    what it does, on digits
-      looselabels audit animals.csv --label species       labels to doubt, a page, a model
+      looselabels demo                                 find planted label errors in digits
+      looselabels audit animals.csv --label species    find wrong labels; write a page and a model
       looselabels audit pets.csv --label kind --negative other --noise 0.05
       looselabels predict animals-audit/model new.csv -o classes.csv
-      looselabels design coarse.json                      show how labels arise
+      looselabels design coarse.json                   show p(label | class) of a design file
     """
 
 
-# ------------------------------------------------------------------------------------ the commands
+# ---------------------------------------------------------------------------------------- commands
 
 
 @main.command()
 @click.argument("data")
-@the_labels
-@click.option("--proba", type=click.Path(dir_okay=False), help="p(label | x) of your model, .npy.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder; default: DATA-audit.")
-@click.option("--excel-safe", is_flag=True, help="Put ' before text that Excel would run.")
-@_options(delimiter, seed, force, as_json, quiet, debug)
+@add_options(about_labels, about_model)
+@click.option(
+    "--proba",
+    type=click.Path(dir_okay=False),
+    help="Out-of-sample p(label | x) of your own model, .npy; replaces --model.",
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for the results.  [default: DATA-audit]",
+)
+@add_options(excel_safe, delimiter, seed, force, as_json, quiet, debug)
 def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options):
-    """Say which labels of the table DATA to doubt, and what they should be.
+    """Find wrong labels in the table DATA and suggest corrections.
 
     \b
     Examples:
@@ -253,42 +159,51 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
       looselabels audit pets.csv --label kind --negative other
       looselabels audit animals.csv --label species --proba mine.npy
 
-    DATA is a CSV or Parquet file, or - for CSV on stdin. The folder gets labels.csv (the table,
-    with suggestions), report.html, summary.json, transition.json and model/.
+    DATA is a CSV or Parquet file, or - for CSV from stdin. The folder contains labels.csv (the
+    table with suggestions), report.html, summary.json, transition.json and model/.
     """
+    from looselabels._files import new_folder
     from looselabels.auditing.audit import audit as audit_rows
-    from looselabels.command import workflow
+    from looselabels.command import results
+    from looselabels.command.models import write_model
+    from looselabels.command.notes import collect_warnings
+    from looselabels.command.places import check_folder
 
-    out = workflow.check_folder(_out(data, out, "audit"), force)
-    with _steps("reading", quiet) as reach, workflow.noted() as notes:
+    check = partial(check_folder, force=force, written=results.AUDIT_FILES)
+    out = check(_out(data, out, "audit"))
+    with progress("reading", quiet) as reach, collect_warnings() as notes:
         frame, y, labels = _read(data, options)
         reach(10, "fitting")
-        if proba is None:
-            clf, X, features = _fit(frame, y, labels, options, notes)
-        else:
-            clf, X, features = _fit_proba(_load_proba(proba), y, labels, options), None, None
+        clf, X, features = _fit(frame, y, labels, options, notes, proba)
         reach(80, "auditing")
         found = audit_rows(clf, y, random_state=options["seed"])
-        content = workflow.page_content(
-            found, labels, _file_name(data), _command(), notes, features, options["seed"]
+        content = results.page_content(
+            found, labels, _file_name(data), repeatable_command(), notes, features, options["seed"]
         )
         reach(90, "writing")
-        with workflow.new_folder(out, force) as folder:
-            images = workflow.thumbnails(X, features, found)
-            workflow.write_audit(
+        with new_folder(out, check) as folder:
+            images = results.thumbnails(X, features, found)
+            results.write_audit(
                 folder, content, found, frame, _suffix(data), images=images, excel_safe=excel_safe
             )
-            workflow.write_model(folder / "model", clf, features)
+            write_model(folder / "model", clf, features)
         reach(100)
-    _tell(content, out, as_json)
+    _print_findings(content, out)
+    if as_json:
+        click.echo(results.to_json(content))
     _check_converged(clf, options)
 
 
 @main.command()
 @click.argument("data")
-@the_labels
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder; default: DATA-model.")
-@_options(delimiter, seed, force, as_json, quiet, debug)
+@add_options(about_labels, about_model)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for the model.  [default: DATA-model]",
+)
+@add_options(delimiter, seed, force, as_json, quiet, debug)
 def fit(data, out, force, as_json, quiet, debug, **options):
     """Learn the classes of the table DATA and save a model.
 
@@ -297,91 +212,111 @@ def fit(data, out, force, as_json, quiet, debug, **options):
       looselabels fit animals.csv --label species -o animals-model
       looselabels fit pets.csv --label kind --negative other --model linear
     """
-    from looselabels.command import workflow
+    from looselabels._files import new_folder
+    from looselabels.command.models import MODEL_FILES, write_model
+    from looselabels.command.notes import collect_warnings, ignored_columns
+    from looselabels.command.places import check_folder
+    from looselabels.command.results import to_json
 
-    out = workflow.check_folder(_out(data, out, "model"), force, workflow.MODEL)
-    with _steps("reading", quiet) as reach, workflow.noted() as notes:
+    check = partial(check_folder, force=force, written=MODEL_FILES)
+    out = check(_out(data, out, "model"))
+    with progress("reading", quiet) as reach, collect_warnings() as notes:
         frame, y, labels = _read(data, options)
         reach(10, "fitting")
         clf, _, features = _fit(frame, y, labels, options, notes)
         reach(90, "saving")
-        with workflow.new_folder(out, force, workflow.MODEL) as folder:
-            workflow.write_model(folder, clf, features)
+        with new_folder(out, check) as folder:
+            write_model(folder, clf, features)
         reach(100)
-    notes += workflow.ignored_columns(features)
+    notes += ignored_columns(features)
     for note in notes:
-        _say(f"Note: {note}")
-    _say(f"Model: {_shortest(out)}")
+        print_line(f"Note: {note}")
+    print_line(f"Model: {shortest(out)}")
     if as_json:
         converged = bool(clf.converged_)
         found = {"model": out.name, "classes": clf.classes_.tolist(), "converged": converged}
-        click.echo(workflow.to_json(found | {"warnings": notes}))
+        click.echo(to_json(found | {"warnings": notes}))
     _check_converged(clf, options)
 
 
 @main.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", default="-")
-@click.option("-o", "--out", default="-", help="File (.csv, .tsv, .parquet); default: stdout.")
-@click.option("--label", metavar="COLUMN", help="Labels of these rows, to take into account.")
+@click.option(
+    "-o", "--out", default="-", help="File (.csv, .tsv, .parquet).  [default: CSV to stdout]"
+)
+@click.option(
+    "--label", metavar="COLUMN", help="Column of labels to take into account, if DATA has one."
+)
 @unlabeled
-@click.option("--all-classes", is_flag=True, help="A column p(class) for every class.")
-@click.option("--excel-safe", is_flag=True, help="Put ' before text that Excel would run.")
-@_options(delimiter, force, quiet, debug)
+@click.option("--all-classes", is_flag=True, help="Add a column of probabilities per class.")
+@add_options(excel_safe, delimiter, force, quiet, debug)
 def predict(model, data, out, excel_safe, delimiter, force, quiet, debug, **options):
-    """Predict the classes of the rows of DATA, block by block.
+    """Predict the classes of the rows of DATA.
 
     \b
     Examples:
       looselabels predict animals-audit/model new.csv -o classes.csv
       cat new.csv | looselabels predict animals-audit/model - | head
-    """
-    from looselabels.command import tables, workflow
 
-    tables.check_place(out, force)
-    loaded, done = workflow.read_model(model), 0
-    counts = not quiet and sys.stderr.isatty()
-    with tables.table_writer(out, force=force, excel_safe=excel_safe) as write:
+    MODEL is a folder written by audit or fit. DATA is a CSV or Parquet file, or - for CSV from
+    stdin. It is read in blocks, so that it need not fit into memory.
+    """
+    from looselabels.command import tables
+    from looselabels.command.models import read_model, with_classes
+    from looselabels.command.places import check_file
+    from looselabels.command.writing import table_writer
+
+    check_file(out, force)
+    loaded, done = read_model(model), 0
+    shows_count = not quiet and sys.stderr.isatty()
+    with table_writer(out, force=force, excel_safe=excel_safe) as write:
         for frame in tables.read_blocks(data, label=options["label"], delimiter=delimiter):
-            write(workflow.with_classes(frame, *loaded, **options))
+            write(with_classes(frame, *loaded, **options))
             done += len(frame)
-            if counts:
+            if shows_count:
                 click.echo(f"\r{done:,} rows", nl=False, err=True)
-    click.echo("\r" if counts else "", nl=False, err=True)
-    _say(f"{done:,} rows predicted.")
+    click.echo("\r" if shows_count else "", nl=False, err=True)
+    print_line(f"{done:,} rows predicted.")
 
 
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write the transition as JSON.")
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw it: .png, .svg or .pdf.")
-@_options(force, as_json, debug)
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="File for the transition, as JSON."
+)
+@click.option(
+    "--plot", type=click.Path(path_type=Path), help="File for a plot: .png, .svg or .pdf."
+)
+@add_options(force, as_json, debug)
 def design(file, out, plot, force, as_json, debug):
-    """Show how labels arise: p(label | class), from a small JSON file.
+    """Show p(label | class) of a design file.
 
     \b
     Examples:
       looselabels design coarse.json --plot coarse.png
-    where coarse.json says what each label means ("" is the missing label):
+    where coarse.json lists the classes that each label can stand for ("" is the missing label):
       {"meanings": {"dog": "dog", "canine": ["dog", "wolf"], "": ["dog", "wolf"]},
        "counts": {"dog": 200, "canine": 50, "": 10}, "noise": 0.05}
-    or holds a transition that an audit wrote (transition.json).
+    or contains a transition, such as the transition.json of an audit.
     """
-    from looselabels.command.tables import check_place, new_file
+    from looselabels._files import new_file
+    from looselabels.command.places import check_file
 
     transition = _read_design(file)
+    check = partial(check_file, force=force)
     for path in (out, plot):
         if path is not None:
-            check_place(path, force)
+            check(path)
     if plot is not None and plot.suffix not in (".png", ".svg", ".pdf"):
-        raise click.UsageError(f"--plot {plot}: a picture is .png, .svg or .pdf.")
+        raise click.UsageError(f"--plot {plot}: the file must end in .png, .svg or .pdf.")
     click.echo(transition.to_json() if as_json else str(transition))
     if out is not None:
-        with new_file(out, force) as fresh:
-            Path(fresh).write_text(transition.to_json(), encoding="utf-8")
+        with new_file(out, check) as temporary:
+            temporary.write_text(transition.to_json(), encoding="utf-8")
     if plot is not None:
-        with new_file(plot, force) as fresh:
-            _draw(transition, fresh, plot.suffix[1:])
+        with new_file(plot, check) as temporary:
+            _draw(transition, temporary, plot.suffix[1:])
 
 
 @main.command()
@@ -390,44 +325,49 @@ def design(file, out, plot, force, as_json, debug):
     type=click.IntRange(1),
     default=5,
     show_default=True,
-    help="How often labels are planted.",
+    help="Number of repetitions with other random labels.",
 )
-@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("looselabels-demo"))
-@_options(as_json, quiet, debug)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("looselabels-demo"),
+    show_default=True,
+    help="Folder for the results.",
+)
+@add_options(as_json, quiet, debug)
 def demo(seeds, out, as_json, quiet, debug):
-    """Audit scikit-learn's digits: 10 % labeled, 20 % of these wrong, 7 to 9 merged into "other".
+    """Find planted label errors in the digits of scikit-learn.
+
+    10% of the images have a label, 20% of these labels are wrong, and the digits 7 to 9 are merged
+    into one class "other".
 
     \b
     Examples:
       looselabels demo
       looselabels demo --seeds 1 -o /tmp/demo
     """
-    from looselabels.command import workflow
     from looselabels.command.demo import audit_digits
+    from looselabels.command.places import check_folder
+    from looselabels.command.results import AUDIT_FILES, to_json
 
-    out = workflow.check_folder(out, force=True)
-    with _steps("auditing", quiet) as reach:
-        found, right = audit_digits(out, seeds, reach)
-    page = _shortest(out / "report.html")
+    out = check_folder(out, force=True, written=AUDIT_FILES)
+    with progress("auditing", quiet) as reach:
+        shares = audit_digits(out, seeds, reach)
+    page = shortest(out / "report.html")
     if as_json:
-        click.echo(workflow.to_json({"found": found, "right": right, "page": str(page)}))
+        click.echo(to_json({**shares._asdict(), "page": str(page)}))
         return
-    click.echo(f"Planted errors found, of {seeds} × about 36: {found:.0%} come first.")
-    click.echo(f"Of these, suggested class right: {right:.0%}.")
+    click.echo(f"{shares.found:.0%} of the planted errors are among the top suggestions.")
+    click.echo(f"{shares.right:.0%} of these suggestions name the correct class.")
     click.echo(f"Page: {page}")
 
 
 # ----------------------------------------------------------------------------------------- helpers
 
 
-def _shortest(path):
-    try:
-        return path.relative_to(Path.cwd())
-    except ValueError:
-        return path
-
-
 def _out(data, out, kind):
+    """Return the folder for results; by default it is named after the table."""
     if out is not None:
         return out
     stem = "stdin" if data == "-" else re.sub(SUFFIX, "", Path(data).name)
@@ -443,13 +383,15 @@ def _suffix(data):
 
 
 def _read(data, options):
-    """Return the table, its labels, and what is known of them."""
+    """Return the table, its labels, and what was specified about them."""
+    from looselabels.command.labels import Labels, read_labels
     from looselabels.command.tables import read_table
-    from looselabels.command.workflow import Labels, read_labels
 
     design, noise = options["design"], options["noise"]
     if design is not None and options["negative"] is not None:
-        raise click.UsageError("--negative is for tables without a --design; name it there.")
+        raise click.UsageError(
+            "Pass either --negative or --design; a design can include the negative class."
+        )
     labels = Labels(
         options["label"],
         options["unlabeled"],
@@ -461,24 +403,23 @@ def _read(data, options):
     return frame, read_labels(frame, labels), labels
 
 
-def _fit(frame, y, labels, options, notes):
-    """Return the classifier, the matrix that it was fitted to, and how columns became that."""
-    from looselabels.command import workflow
+def _fit(frame, y, labels, options, notes, proba=None):
+    """Return the classifier, the matrix it was fitted to, and the features of that matrix.
+
+    With `proba`, a file with the probabilities of another model, there is no matrix.
+    """
+    from looselabels.command import fitting
     from looselabels.command.features import Features
 
+    seed, jobs = options["seed"], options["jobs"]
+    if proba is not None:
+        return fitting.fit_from_proba(_load_proba(proba), y, labels, seed=seed), None, None
     chosen, model = options["features"], options["model"]
     columns = None if chosen is None else [*dict.fromkeys(map(str.strip, chosen.split(",")))]
     impute = model in ("linear", "kernel")
     features, X = Features.fit_transform(frame, label=labels.column, columns=columns, impute=impute)
     notes.extend(features.notes)
-    seed, jobs = options["seed"], options["jobs"]
-    return workflow.fit(X, y, labels, model=model, seed=seed, n_jobs=jobs), X, features
-
-
-def _fit_proba(label_proba, y, labels, options):
-    from looselabels.command import workflow
-
-    return workflow.fit_from_proba(label_proba, y, labels, seed=options["seed"])
+    return fitting.fit(X, y, labels, model=model, seed=seed, n_jobs=jobs), X, features
 
 
 def _load_proba(path):
@@ -487,16 +428,16 @@ def _load_proba(path):
     try:
         found = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise ValueError(f"{path} is no array of numbers (.npy): {error}") from None
+        raise ValueError(f"{path} is not an array of numbers (.npy): {error}") from None
     if not isinstance(found, np.ndarray):
         found.close()
-        raise ValueError(f"{path} is an archive (.npz) of arrays; save one of them by np.save.")
+        raise ValueError(f"{path} is an archive of arrays (.npz); save one of them with np.save.")
     return found
 
 
 def _read_design(path):
-    """Return the transition of a JSON file: one that was written, or what each label means."""
-    from looselabels.command.workflow import read_design
+    """Return the transition of a design file; an error names the file and the help."""
+    from looselabels.command.design import read_design
 
     try:
         return read_design(path)
@@ -507,52 +448,34 @@ def _read_design(path):
 
 def _draw(transition, file, kind):
     from looselabels._validation import import_extra
-    from looselabels.command.workflow import noted
+    from looselabels.command.notes import collect_warnings
 
     import_extra("matplotlib", '"looselabels[plot]"').use("Agg")  # no window
-    with noted():  # that a letter has no shape in this font
+    with collect_warnings():  # not shown: the font may lack a character
         display = transition.plot()
         display.figure_.savefig(file, format=kind)
     import_extra("matplotlib.pyplot", '"looselabels[plot]"').close(display.figure_)
 
 
-def _command():
-    """Return the command that was given, as it can be given again; folders are left out."""
-    from shlex import quote
-
-    context = click.get_current_context()
-    words = ["looselabels", str(context.info_name)]
-    for parameter in context.command.params:
-        name, value = parameter.name, context.params[parameter.name]
-        source = context.get_parameter_source(name)
-        if source is not click.core.ParameterSource.COMMANDLINE or name in NO_RESULT:
-            continue
-        for one in value if isinstance(value, tuple) else (value,):
-            one = Path(one).name if name in ("data", "proba", "design") and one != "-" else one
-            option = [] if name == "data" else [f"--{name.replace('_', '-')}"]
-            words += option if one is True else [*option, str(one)]
-    return " ".join(quote(word) for word in words)
-
-
-def _tell(content, out, as_json):
-    """Say in a few lines what was found; with --json, print the summary."""
+def _print_findings(content, out):
+    """Print what an audit found, in a few lines."""
     wrong, n_labeled = content["wrong"], content["n_labeled"]
     for note in content["warnings"]:
-        _say(f"Note: {note}")
-    _say(
-        f"About {wrong['expected']:.0f} of {n_labeled:,} labels are wrong "
-        f"({wrong['low']:.0f} to {wrong['high']:.0f}); {wrong['doubted']:,} to look at first."
-    )
-    _say(f"Page: {_shortest(out / 'report.html')}")
-    if as_json:
-        from looselabels.command.workflow import to_json
-
-        click.echo(to_json(content))
+        print_line(f"Note: {note}")
+    if content["sources"]["noise"] == "specified" and wrong["high"] == 0:
+        print_line("You specified that labels are correct. To find wrong labels, pass --noise.")
+    else:
+        print_line(
+            f"About {wrong['expected']:.0f} of {n_labeled:,} labels are wrong (90% interval: "
+            f"{wrong['low']:.0f} to {wrong['high']:.0f}); {wrong['doubted']:,} are more likely "
+            "wrong than right."
+        )
+    print_line(f"Page: {shortest(out / 'report.html')}")
 
 
 def _check_converged(clf, options):
     if options["strict"] and not clf.converged_:
-        raise NotConverged("The inference did not converge; its results were written all the same.")
+        raise NotConverged("The inference did not converge. The results were written anyway.")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,20 @@
-"""What `looselabels demo` does: scikit-learn's digits, with labels spoiled on purpose."""
+"""The demo: find label errors that were planted in the digits of scikit-learn."""
+
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits
 
+from looselabels._files import new_folder
 from looselabels._validation import import_extra
 from looselabels.auditing.audit import audit
-from looselabels.command import workflow
 from looselabels.command.features import Features
+from looselabels.command.fitting import fit
+from looselabels.command.labels import Labels
+from looselabels.command.notes import collect_warnings
+from looselabels.command.places import check_folder
+from looselabels.command.results import AUDIT_FILES, page_content, thumbnails, write_audit
 from looselabels.datasets import make_loose_labels
 from looselabels.transition import Transition
 
@@ -15,31 +23,36 @@ CLASSES = (*"0123456", "other")
 
 
 def spoiled_digits(seed):
-    """Return pixels, classes (7 to 9 are "other") and labels: 10 % labeled, 20 % of these wrong."""
+    """Return pixels, classes (7 to 9 are "other") and labels: 10% labeled, 20% of these wrong."""
     X, y = load_digits(return_X_y=True)
     classes = np.array([CLASSES[min(digit, 7)] for digit in y], dtype=object)
     design = Transition.partial(CLASSES, labeled=LABELED).with_noise(WRONG)
     return X, classes, make_loose_labels(classes, design, random_state=seed)
 
 
-def audit_digits(out, seeds, reach) -> tuple[float, float]:
-    """Audit the digits of several seeds; the first goes to the folder `out`.
+class Shares(NamedTuple):
+    """How well planted errors were found, on average over the seeds."""
 
-    Returns which share of the planted errors comes first among as many suggestions, and for which
-    share of those the suggested class is right. `reach` is told the percentage that is done.
+    found: float  #: of the planted errors, the share among as many top suggestions
+    right: float  #: of those, the share whose suggested class is correct
+
+
+def audit_digits(out, seeds, reach) -> Shares:
+    """Audit digits with labels of several seeds; the first audit is written to the folder `out`.
+
+    `reach` is called with the percentage that is done.
     """
-    shares, labels = [], workflow.Labels("label")
+    shares, labels = [], Labels("label")
     for seed in range(seeds):
         X, classes, y = spoiled_digits(seed)
-        with workflow.noted() as notes:
-            clf = workflow.fit(X, y, labels, seed=seed)
+        with collect_warnings() as notes:
+            clf = fit(X, y, labels, seed=seed)
             found = audit(clf, y)
             shares.append(_found_and_right(found, classes, y))
             if seed == 0:
                 _write(out, X, y, labels, found, notes)
         reach(100 * (seed + 1) / seeds)
-    found_share, right_share = np.mean(shares, axis=0).tolist()
-    return found_share, right_share
+    return Shares(*np.mean(shares, axis=0).tolist())
 
 
 def _found_and_right(found, classes, y):
@@ -55,7 +68,8 @@ def _write(out, X, y, labels, found, notes):
     names = [f"pixel{i}" for i in range(X.shape[1])]
     frame = pandas.DataFrame(X.astype(int), columns=names).assign(label=y)
     features = Features.fit(frame, label="label")
-    content = workflow.page_content(found, labels, "digits", "looselabels demo", notes, features)
-    with workflow.new_folder(out, force=True) as folder:
-        images = workflow.thumbnails(X, features, found)
-        workflow.write_audit(folder, content, found, frame, ".csv", images=images, excel_safe=False)
+    content = page_content(found, labels, "digits", "looselabels demo", notes, features)
+    check = partial(check_folder, force=True, written=AUDIT_FILES)
+    with new_folder(out, check) as folder:
+        images = thumbnails(X, features, found)
+        write_audit(folder, content, found, frame, ".csv", images=images, excel_safe=False)

@@ -1,14 +1,19 @@
-"""What the labels themselves tell of how often they are wrong.
+"""An estimate of how often labels are wrong, by the likelihood of the labels.
 
-Every transition T turns p(label | x) into p(class | x), and p(class | x), calibrated through T,
-into a likelihood of the labels that were given. That compares transitions in which a share r of the
-labels is wrong, N = (1 − r) I + r · shape, and the shape is either all other classes alike or those
-that confident predictions point to, as far as these are not chance.
+Every transition T turns p(label | x) into p(class | x). Calibrated through T, p(class | x) gives a
+likelihood of the given labels, and this likelihood compares transitions. They have the form
 
-Too much noise leaves no room for how well labels are predicted, and loses. Too little makes wrong
-labels pass for classes that overlap: with a smooth estimate of p(label | x) that loses as well;
-with an exact one nothing can tell the two apart. So the most noise is taken that the labels do not
-speak against, as if some rows of each class were clear.
+    N = (1 − r) I + r E,
+
+where a share r of the labels is wrong and row y of E says which labels class y gets instead.
+Two kinds of E are compared: all other labels equally likely, or those that confident predictions
+point to, shrunk toward equally likely by their evidence.
+
+Too much noise contradicts how well labels are predicted, and its likelihood is low. With too little
+noise, wrong labels are mistaken for overlapping classes. If p(label | x) is estimated smoothly, the
+likelihood of that is low too; if p(label | x) is exact, both explanations are equally likely. This
+is why the highest rate is taken that the labels do not contradict: it assumes that x determines
+the class of some rows of each class.
 """
 
 from collections.abc import Callable
@@ -17,149 +22,175 @@ import numpy as np
 
 from looselabels._rows import on_simplex
 from looselabels.estimation.calibration import fit_class_calibration
+from looselabels.estimation.confident import confident_counts
+from looselabels.estimation.sampling import limit_rows, sample_rows
 from looselabels.inference import class_proba_from
 
-MOST_ROWS = 5_000  # that a number is estimated from,
-MOST_NUMBERS = 300_000  # less where there are many labels,
-FEWEST_ROWS = 500  # but not less than this
-EVIDENCE = 3.0  # nats by which a shape that was fitted must beat the plain one
-STRENGTHS = (0.1, 10_000)  # of the belief that wrong labels are alike
-N_PLACES = 12  # that are looked at before the best of them is refined
-SLACK = 0.5  # nats that a number may lose: one standard error
+MAX_ROWS, MIN_ROWS = 5_000, 500  # used for an estimate; fewer than MAX_ROWS with many labels
+MIN_GAIN = 3.0  # nats by which unequal errors must be more likely than equal ones to be used
+STRENGTH_BOUNDS = (0.1, 10_000)  # counts per class that shrink errors toward equally likely
+N_RATES = 12  # rates that are evaluated before the best one is refined
+MAX_LOSS = 0.5  # nats below the best rate that a rate may be: one standard error
 
 
-def log_likelihood(label_proba, transition, label_index, sample_weight=None):
-    """Return how likely the labels are, by the classes that `transition` finds in label_proba."""
+def log_likelihood(label_proba, transition, label_index, sample_weight=None) -> float:
+    """Return the log-likelihood of the labels by the classes that `transition` infers.
+
+    The classes are calibrated first, and the log prior of the calibration is included.
+
+    One label in five is wrong. A transition with two wrong labels in five is less likely:
+
+    >>> label_proba = np.repeat([[0.8, 0.2], [0.2, 0.8]], 50, axis=0)
+    >>> label_index = np.repeat([0, 1, 0, 1], [40, 10, 10, 40])
+    >>> right, noisier = (np.array([[1 - r, r], [r, 1 - r]]) for r in (0.2, 0.4))
+    >>> round(log_likelihood(label_proba, right, label_index), 1)
+    -50.0
+    >>> round(log_likelihood(label_proba, noisier, label_index), 1)
+    -59.2
+    """
     class_proba = class_proba_from(label_proba, transition)
-    return fit_class_calibration(class_proba, transition, label_index, sample_weight)[1]
+    return float(fit_class_calibration(class_proba, transition, label_index, sample_weight)[1])
 
 
-def noise_matrix(label_proba, label_index, sample_weight=None, *, random_state=0) -> np.ndarray:
-    """Estimate how often each class passes for each other, from labels that name classes.
+def estimate_noise(label_proba, label_index, sample_weight=None, *, random_state=0) -> np.ndarray:
+    """Estimate how often each class gets the label of each other class.
 
     Parameters
     ----------
     label_proba : array of shape (n_samples, n_labels)
-        p(label | x) out of sample, for samples that have a label; labels are classes.
+        p(label | x) out of sample, of rows that have a label. Each label names a class.
     label_index : integer array of shape (n_samples,)
-        The column of each sample's label.
+        The column of each row's label.
     sample_weight : array of shape (n_samples,), default=None
-        How often each sample counts.
+        How often each row counts.
     random_state : int, default=0
-        Seed of the draw of samples where there are more than are needed.
+        Seed of the sample of rows that is used if there are more than needed.
 
     Returns
     -------
     array of shape (n_labels, n_labels)
-        N[y, y'], rows sum to 1.
+        N[y, s] = p(label s | class y). Rows sum to 1.
 
     Examples
     --------
-    The class turns from 0 to 1 along x; one label in five is wrong, so that no label is predicted
-    more firmly than by 0.8:
+    The class changes from 0 to 1 along x. One label in five is wrong, so no label has a probability
+    above 0.8:
 
     >>> rng = np.random.default_rng(0)
     >>> class_1 = 1 / (1 + np.exp(-20 * rng.uniform(-1, 1, 2000)))
     >>> label_1 = 0.2 + 0.6 * class_1
     >>> label_index = (rng.random(2000) < label_1).astype(int)
-    >>> noise_matrix(np.column_stack([1 - label_1, label_1]), label_index).round(1)
+    >>> estimate_noise(np.column_stack([1 - label_1, label_1]), label_index).round(1)
     array([[0.8, 0.2],
            [0.2, 0.8]])
     """
     n_labels = label_proba.shape[1]
     if n_labels == 1:
         return np.eye(1)
-    weight = _counts(sample_weight, label_index)
-    shapes = _alike(n_labels), _confident(label_proba, label_index, weight)
-    rows = _some_rows(np.flatnonzero(weight), n_labels, random_state)
+    weight = (
+        np.ones(len(label_index)) if sample_weight is None else np.asarray(sample_weight, float)
+    )
+    equal, confident = equal_errors(n_labels), confident_errors(label_proba, label_index, weight)
+    rows = np.flatnonzero(weight)
+    limit = limit_rows(n_labels, MAX_ROWS, MIN_ROWS)
+    rows = rows[sample_rows(len(rows), limit, random_state=random_state)]
     label_proba, label_index, weight = label_proba[rows], label_index[rows], weight[rows]
-    # Where each class passes for the others as often as for itself, labels say nothing.
-    most = 0.9 * (1 - 1 / n_labels)
+    # At 1 − 1 / n_labels all classes would have the same labels.
+    max_rate = 0.9 * (1 - 1 / n_labels)
 
-    def best_rate(shape):
-        return _last_likely(
-            lambda rate: log_likelihood(label_proba, _noise(rate, shape), label_index, weight), most
+    def best_rate(errors):
+        return highest_likely_rate(
+            lambda rate: log_likelihood(label_proba, _mix(rate, errors), label_index, weight),
+            max_rate,
         )
 
-    if n_labels == 2:  # a wrong label has one place to go: both shapes are the same
-        return _noise(best_rate(shapes[0])[0], shapes[0])
-    (rate, value), fitted = map(best_rate, shapes)
-    if fitted[1] > value + EVIDENCE:
-        return _noise(fitted[0], shapes[1])
-    return _noise(rate, shapes[0])
+    rate, value = best_rate(equal)
+    if n_labels == 2:  # there is only one other label: both kinds of errors are the same
+        return _mix(rate, equal)
+    confident_rate, confident_value = best_rate(confident)
+    if confident_value > value + MIN_GAIN:
+        return _mix(confident_rate, confident)
+    return _mix(rate, equal)
 
 
-def _last_likely(value: Callable, most):
-    """Return the highest rate up to `most` that is likely, and the best value.
+def highest_likely_rate(value: Callable, max_rate) -> tuple[float, float]:
+    """Return the highest rate up to `max_rate` that is likely, and the best value.
 
-    Likely is what is not below the best value by more than SLACK.
+    `value` is the log-likelihood of a rate. A rate is likely if its value is at most MAX_LOSS below
+    the best one.
+
+    >>> rate, best = highest_likely_rate(lambda rate: -800 * (rate - 0.2) ** 2, max_rate=0.5)
+    >>> round(rate, 3)
+    0.225
     """
     from scipy.optimize import brentq, minimize_scalar
 
-    rates = np.linspace(0, most, N_PLACES)  # with few labels there can be several tops
+    rates = np.linspace(0, max_rate, N_RATES)  # with few labels there can be several maxima
     values = np.array([value(rate) for rate in rates])
     top = int(values.argmax())
-    around = rates[max(top - 1, 0)], rates[min(top + 1, N_PLACES - 1)]
-    precision = most / 300
+    around = rates[max(top - 1, 0)], rates[min(top + 1, N_RATES - 1)]
+    precision = max_rate / 300
     found = minimize_scalar(
         lambda rate: -value(rate), bounds=around, method="bounded", options={"xatol": precision}
     )
     best, at = max((-found.fun, found.x), (values[top], rates[top]))
-    last = max([at, *rates[values > best - SLACK]])
+    last = max([at, *rates[values > best - MAX_LOSS]])
     beyond = rates[rates > last]
     if not len(beyond):
-        return most, best
-    return brentq(lambda rate: value(rate) - best + SLACK, last, beyond[0], xtol=precision), best
+        return max_rate, best
+    return brentq(lambda rate: value(rate) - best + MAX_LOSS, last, beyond[0], xtol=precision), best
 
 
-def _counts(sample_weight, label_index):
-    return np.ones(len(label_index)) if sample_weight is None else np.asarray(sample_weight, float)
+def _mix(rate, errors):
+    return (1 - rate) * np.eye(len(errors)) + rate * errors
 
 
-def _some_rows(rows, n_labels, random_state):
-    most = max(FEWEST_ROWS, min(MOST_ROWS, MOST_NUMBERS // n_labels))
-    if len(rows) <= most:
-        return rows
-    return np.sort(np.random.default_rng(random_state).choice(rows, most, replace=False))
+# ------------------------------------------------------------- which labels are given by mistake
 
 
-def _noise(rate, shape):
-    return (1 - rate) * np.eye(len(shape)) + rate * shape
+def equal_errors(n_labels) -> np.ndarray:
+    """Return E with all other labels equally likely.
 
-
-def _alike(n_labels):
+    >>> equal_errors(3)
+    array([[0. , 0.5, 0.5],
+           [0.5, 0. , 0.5],
+           [0.5, 0.5, 0. ]])
+    """
     return (1 - np.eye(n_labels)) / (n_labels - 1)
 
 
-def _confident(label_proba, label_index, weight):
-    """Return which other labels confident predictions point to, a row a class.
+def confident_errors(label_proba, label_index, sample_weight) -> np.ndarray:
+    """Return E by confident predictions, shrunk toward equally likely by its evidence.
 
-    A row counts for the class that is predicted most firmly among those predicted more firmly than
-    for the average row with that label.
+    Rows that are confidently of class y but have another label are counted by label. The threshold
+    of class y is the mean of p(label y | x) over the rows with label y.
+
+    >>> label_proba = np.repeat([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]], 10, axis=0)
+    >>> labels = np.repeat([0, 1, 1, 2, 2, 0], [8, 2, 8, 2, 8, 2])  # wrong labels are the next one
+    >>> confident_errors(label_proba, labels, np.ones(30)).round(2)
+    array([[0.  , 0.98, 0.02],
+           [0.02, 0.  , 0.98],
+           [0.98, 0.02, 0.  ]])
     """
     n_labels = label_proba.shape[1]
-    total = np.zeros(n_labels)
     own = label_proba[np.arange(len(label_index)), label_index]
-    np.add.at(total, label_index, weight * own)
-    count = np.bincount(label_index, weight, n_labels)
-    usual = total / np.where(count > 0, count, 1)
-    firm = np.where(label_proba >= usual, label_proba, 0)
-    rows = np.flatnonzero(firm.any(axis=1))
-    counts = np.zeros((n_labels, n_labels))
-    np.add.at(counts, (firm[rows].argmax(axis=1), label_index[rows]), weight[rows])
+    total = np.bincount(label_index, sample_weight * own, n_labels)
+    n_rows = np.bincount(label_index, sample_weight, n_labels)
+    threshold = total / np.where(n_rows > 0, n_rows, 1)
+    counts = confident_counts(label_proba, threshold, label_index, sample_weight, n_labels)
     np.fill_diagonal(counts, 0)
-    return on_simplex(counts + _strength(counts) * _alike(n_labels))
+    return on_simplex(counts + shrinkage(counts) * equal_errors(n_labels))
 
 
-def _strength(counts):
-    """Return how many counts a class the belief is worth that its wrong labels are all alike.
+def shrinkage(counts) -> float:
+    """Return the pseudo-count per class toward equally likely errors that fits the counts best.
 
-    It is the strength of the Dirichlet prior, one for all classes, under which the counts beside
-    the diagonal are most likely: low where they gather in few places, high where they are spread.
+    It is the strength of a Dirichlet prior, the same for all classes, that maximizes the evidence
+    of the off-diagonal counts: low if each class has few kinds of errors, high if they are spread.
 
-    >>> bool(_strength(np.array([[0, 9, 0], [0, 0, 8], [9, 0, 0]])) < 0.5)
+    >>> shrinkage(np.array([[0, 9, 0], [0, 0, 8], [9, 0, 0]])) < 0.5
     True
-    >>> bool(_strength(np.array([[0, 5, 4], [4, 0, 4], [4, 5, 0]])) > 1000)
+    >>> shrinkage(np.array([[0, 5, 4], [4, 0, 4], [4, 5, 0]])) > 1000
     True
     """
     from scipy.optimize import minimize_scalar
@@ -168,11 +199,11 @@ def _strength(counts):
     n_others = len(counts) - 1
     total, others = counts.sum(axis=1), counts[~np.eye(len(counts), dtype=bool)]
 
-    def minus_evidence(log_strength):
+    def minus_log_evidence(log_strength):
         strength = np.exp(log_strength)
-        of_rows = gammaln(strength) - gammaln(strength + total)
+        of_classes = gammaln(strength) - gammaln(strength + total)
         of_labels = gammaln(strength / n_others + others) - gammaln(strength / n_others)
-        return -of_rows.sum() - of_labels.sum()
+        return -of_classes.sum() - of_labels.sum()
 
-    found = minimize_scalar(minus_evidence, bounds=np.log(STRENGTHS), method="bounded")
+    found = minimize_scalar(minus_log_evidence, bounds=np.log(STRENGTH_BOUNDS), method="bounded")
     return float(np.exp(found.x))

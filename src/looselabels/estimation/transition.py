@@ -1,25 +1,20 @@
-"""Estimators of the transition T = p(label | class), from p(label | x) and the labels given.
+"""Estimators of the transition T = p(label | class) from p(label | x) and the given labels.
 
-The design D says which labels a class may have (a zero is a promise and stays zero), and its
-``strength`` how many samples of each class it is worth: pseudocounts A = strength · D. Every
-estimator finds the label mass M, how many samples of each class have each label; T is M + A with
-rows normalized. They look at x through the classes, Y = p(class | x), which D finds in
-p(label | x): so classes need not be labels. There may be more or fewer, some that no label names,
-and labels that every class may have.
+The design D is a transition that states what is believed about T. Its zeros are promises: they stay
+zero. Its `strength` says how many rows of each class the belief is worth, as pseudocounts
+A = strength · D. Every estimator finds the label mass M, the number of rows of each class with each
+label; T is M + A with rows normalized. The estimators work on Y = p(class | x), which D infers from
+p(label | x). Because of that, classes and labels can differ: there can be more or fewer classes
+than labels, classes without a label of their own, and labels that are possible in every class.
 
-- **calibrated**: T and a correction of Y, under which the labels given are most likely.
-- **em**: the T under which they are most likely, for Y as it is.
-- **variational**: the same for all T that are likely, not the best alone.
-- **joint**: T and Y that explain p(label | x) best, the paper's objective.
-- **argmax**: the labels of samples counted for their most probable class.
-- **confident**: the same for those samples that are surer of a class than is usual there.
-- **anchors**: p(label | x) of the samples that are surest of a class.
-- **dual**: p(class | x) of these samples, times the transition of `argmax`.
+- **calibrated**: the T and the correction of Y under which the given labels are most likely.
+- **em**: the T under which the given labels are most likely, with Y unchanged.
+- **joint**: the T and Y that explain p(label | x) best, by the objective of the paper.
+- **confident**: the labels of confident rows, counted for the most probable class of each row.
 
-The last four choose samples by x alone, so that the labels among them are a fair draw from T where
-x tells the class. `em`, `variational` and `joint` stay near D wherever it explains p(label | x): a
-design with more noise than there is sharpens Y and lets them find less, never more. So it is with
-`dual`. `calibrated` starts from `confident` and does not hang on D like that.
+`em` and `joint` stay near D if it explains p(label | x): a design with more noise than there is
+makes Y more confident, and they find less noise, never more. `calibrated` starts from `confident`
+and depends less on D.
 """
 
 import warnings
@@ -33,45 +28,44 @@ from looselabels._rows import on_simplex
 from looselabels._validation import (
     as_counts,
     as_numpy,
-    check_label_index,
-    check_label_weights,
     check_row_stochastic,
     check_sample_weight,
+    check_scores,
     short_repr,
     some_of,
 )
 from looselabels.estimation.calibration import (
-    FLOOR,
+    MIN_CLASS_PROBA,
     SPREAD,
-    SURE,
+    TINY,
     fit_class_calibration,
-    weighted_transition,
 )
+from looselabels.estimation.confident import confident_counts
+from looselabels.estimation.quantiles import interval_ends, quantile_interval
 from looselabels.exceptions import InconsistentLabelWarning
 from looselabels.inference import _climb, _growth, _normalized, class_proba_from, infer
 
-TOL = 1e-7  # nats a sample that any other transition may gain
-JOINT_TOL = 1e-5  # the paper's objective is flat, and 1e-7 can take a minute
-MAX_ITER = 1000  # passes over the samples
-MAX_ROUNDS = 30  # of calibration; they end with one that gains no more than
-ENOUGH = 0.5  # nats, one standard error: past that T drifts, as noise and overlap look alike
-TIE = 1e-9  # probabilities nearer to each other than this are equal
-PURE = 0.05  # the share of a class, the surest of it, that are its anchors
+TOL = 1e-7  # nats per row that any other transition may gain
+JOINT_TOL = 1e-5  # the objective of the paper is flat: 1e-7 can take a minute
+MAX_ITER = 1000  # passes over the rows
+MAX_ROUNDS = 30  # rounds of calibration
+MIN_GAIN = 0.5  # nats that a round must gain, one standard error: below that T only drifts
+TIE = 1e-9  # probabilities that differ by no more than this are equal
 
 
 class TransitionEstimate(NamedTuple):
-    """What `estimate_transition` found."""
+    """The result of `estimate_transition`."""
 
     transition: np.ndarray  #: p(label | class), (n_classes, n_labels)
-    label_mass: np.ndarray  #: samples of each class and label, pseudocounts among them
+    label_mass: np.ndarray  #: rows of each class with each label, including pseudocounts
     objective: list[float]  #: after each pass, of methods that have one; never decreases
-    gap: float | None  #: of em and calibrated: no T is better by more nats a sample, for their Y
+    gap: float | None  #: of em and calibrated: nats per row that no other T can gain, for their Y
 
     def interval(self, level=0.9) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ends of the middle of what T may be, if the label mass were counts.
+        """Return the ends of the interval of each number of T, with the label mass as counts.
 
-        T_y ~ Dirichlet(label_mass_y), of which each number is a Beta distribution. Right where x
-        tells the class; too narrow where it does not: then `bootstrap` knows better.
+        T_y ~ Dirichlet(label_mass_y), so each number has a Beta distribution. The interval is right
+        if x determines the class, and too narrow if it does not: then use `bootstrap`.
 
         >>> found = TransitionEstimate(np.array([[0.8, 0.2]]), np.array([[80.0, 20.0]]), [], None)
         >>> np.round(found.interval(), 2).tolist()
@@ -81,55 +75,46 @@ class TransitionEstimate(NamedTuple):
 
         mass = self.label_mass
         rest = mass.sum(axis=1, keepdims=True) - mass
-        unsure = (mass > 0) & (rest > 0)  # the others are 0 and 1
-        spread = beta(np.where(unsure, mass, 1.0), np.where(unsure, rest, 1.0))
-        low, high = (np.where(unsure, spread.ppf(p), self.transition) for p in _ends(level))
-        # with less than one sample the mean itself can be beyond the ends
+        is_open = (mass > 0) & (rest > 0)  # all other numbers are exactly 0 or 1
+        spread = beta(np.where(is_open, mass, 1.0), np.where(is_open, rest, 1.0))
+        low, high = (
+            np.where(is_open, spread.ppf(end), self.transition) for end in interval_ends(level)
+        )
+        # with a mass below 1 the mean can be outside of the quantiles
         return np.minimum(low, self.transition), np.maximum(high, self.transition)
 
 
 class Found(NamedTuple):
-    """What a method found, in the world of its label_proba."""
+    """The result of one method."""
 
-    label_mass: np.ndarray  # pseudocounts not among them
+    label_mass: np.ndarray  # without pseudocounts
     objective: list[float] = []  # noqa: RUF012 - nobody appends to it
     gap: float | None = None
 
 
-# ------------------------------------------------------------------------------------ the estimate
+# ------------------------------------------------------------------------------------- estimation
 
 
 def estimate_transition(
-    label_proba,
-    label_index,
-    design,
-    *,
-    method="calibrated",
-    strength=1.0,
-    sample_weight=None,
-    label_weights=None,
+    label_proba, label_index, design, *, method="calibrated", strength=1.0, sample_weight=None
 ) -> TransitionEstimate:
-    """Estimate how labels arise, T = p(label | class), from p(label | x) and the labels given.
+    """Estimate T = p(label | class) from p(label | x) and the given labels.
 
     Parameters
     ----------
     label_proba : array of shape (n_samples, n_labels)
-        p(label | x) out of sample.
+        p(label | x) out of sample, of the real distribution. Convert scores of a classifier that
+        was trained with label weights by `weighting.real_label_proba` first.
     label_index : integer array of shape (n_samples,)
-        The column of each sample's label.
+        The column of each row's label.
     design : array of shape (n_classes, n_labels) or Transition
-        What is believed of T. Its zeros stay zero.
+        What is believed about T. Its zeros stay zero.
     method : str, default="calibrated"
-        "calibrated", "em", "variational", "joint", "argmax", "confident", "anchors" or "dual": see
-        the head of this module.
+        "calibrated", "em", "joint" or "confident": see the top of this module.
     strength : float, default=1.0
-        How many samples of each class the design is worth.
+        Pseudo-count per class: how many rows of each class the design is worth.
     sample_weight : array of shape (n_samples,), default=None
-        How often each sample counts.
-    label_weights : array of shape (n_labels,), default=None
-        Of the world that label_proba is of (that of a classifier trained with them). The estimate
-        is of the real world. Samples whose label has weight 0 take no part, and that label keeps
-        what the design says of it: so for labels missing at one rate in all classes.
+        How often each row counts.
 
     Returns
     -------
@@ -138,8 +123,8 @@ def estimate_transition(
 
     Examples
     --------
-    x tells the class; one label in ten is wrong in class 0 and three in class 1. The
-    classifier is less sure than it could be:
+    x determines the class. One label in ten is wrong in class 0 and three in ten in class 1. The
+    classifier is less confident than it could be:
 
     >>> label_proba = np.repeat([[0.8, 0.2], [0.3, 0.7]], 2000, axis=0)
     >>> label_index = np.repeat([0, 1, 0, 1], [1800, 200, 600, 1400])
@@ -149,23 +134,15 @@ def estimate_transition(
            [0.3, 0.7]])
     """
     find = _method(method)
-    label_proba, index, design, weight = _checked(label_proba, label_index, design, sample_weight)
-    _check_strength(strength, method)
-    factor = check_label_weights(label_weights, design.shape[1])
-    seen = factor > 0
-    inner = weighted_transition(design, factor)
-    weight = _believed(index, inner, weight, seen) * factor[index]
+    label_proba, index, design, weight = _check(label_proba, label_index, design, sample_weight)
+    _check_strength(strength)
+    weight = _drop_impossible(index, design, weight)
     rows = weight > 0
     if not rows.any():
-        raise ValueError("No sample is left whose label has weight and a class that may have it.")
-    if not seen.all():
-        label_proba = on_simplex(np.where(seen, label_proba, 0.0))
-    found = find(label_proba[rows], index[rows], inner, strength * design * factor, weight[rows])
-    mass = found.label_mass / np.where(seen, factor, 1.0) + strength * design * seen
-    share = design[:, ~seen]  # of labels that keep it: as many samples as that makes
-    mass[:, ~seen] = (
-        mass.sum(axis=1, keepdims=True) * share / (1 - share.sum(axis=1, keepdims=True))
-    )
+        raise ValueError("No row is left that has a weight and a label that some class can have.")
+    pseudocounts = strength * design
+    found = find(label_proba[rows], index[rows], design, pseudocounts, weight[rows])
+    mass = found.label_mass + pseudocounts
     return TransitionEstimate(_normalized(mass, design), mass, found.objective, found.gap)
 
 
@@ -180,19 +157,18 @@ def bootstrap(
     random_state=0,
     **options,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of the middle of what T is for samples drawn again, with replacement.
+    """Return the ends of the interval of each number of T, from rows drawn with replacement.
 
-    p(label | x) is taken as it is, so that whatever is wrong with the classifier is wrong with the
-    interval. A sample of weight 2 is drawn like two; other parameters are those of
-    `estimate_transition`.
+    The classifier is not fitted again, so its errors are not part of the interval. A row of weight
+    2 is drawn like two rows. The other parameters are those of `estimate_transition`.
 
     >>> one_hot, labels = np.repeat(np.eye(2), 50, axis=0), np.arange(100) % 5 == 0
     >>> design = [[0.8, 0.2], [0.2, 0.8]]
-    >>> low, high = bootstrap(one_hot, labels.astype(int), design, method="argmax")
+    >>> low, high = bootstrap(one_hot, labels.astype(int), design, method="confident")
     >>> bool(low[0, 1] < 0.2 < high[0, 1])
     True
     """
-    ends = _ends(level)
+    interval_ends(level)  # a bad level raises before the work starts
     if n_draws < 1:
         raise ValueError(f"n_draws must be 1 or more; it is {n_draws}.")
     label_proba = as_numpy("label_proba", label_proba)
@@ -206,57 +182,77 @@ def bootstrap(
         ).transition
         for counts in draws
     ]
-    low, high = np.quantile(transitions, ends, axis=0)
+    low, high = quantile_interval(transitions, level)
     return low, high
 
 
-# ------------------------------------------------------------------------------------- the methods
+# ---------------------------------------------------------------------------------------- methods
 
 
 def calibrated(label_proba, label_index, design, pseudocounts, weight) -> Found:
     """Find T and a correction of Y, Z_iy ∝ f_y Y_iy^β, under which the labels are most likely.
 
-        maximize Σ_i log (Z_i T)[s_i] + Σ A log T, and the prior of β and f.
+        maximize Σ_i log (Z_i T)[s_i] + Σ A log T + log prior of β and f.
 
-    Estimated probabilities are smoother than the truth, which passes for wrong labels or hides
-    them; β takes that up. Starts from the `confident` T, and Y by that, and ends where the labels
-    no longer tell noise from classes that overlap. The gap is that of T alone, for the Z found.
+    Estimated probabilities are smoother than the truth. Without a correction this is mistaken for
+    wrong labels, or hides them; β corrects it. The search starts from the `confident` T and the Y
+    that this T infers. It stops when the labels no longer distinguish noise from overlapping
+    classes. The gap is that of T alone, for the Z found.
+
+    >>> label_proba = np.repeat([[0.6, 0.4], [0.4, 0.6]], 100, axis=0)
+    >>> design = np.eye(2) / 2 + 0.25
+    >>> labels = np.repeat([0, 1, 1], [90, 10, 100])
+    >>> calibrated(label_proba, labels, design, design, np.ones(200)).label_mass.round()
+    array([[ 90.,  10.],
+           [  0., 100.]])
     """
     mass = confident(label_proba, label_index, design, pseudocounts, weight).label_mass
-    # the design once more: what a class may have, it must have some of at the start
+    # with the design added, every label that a class can have starts above zero
     transition = on_simplex(mass + pseudocounts + design)
     class_proba = _class_proba(label_proba, transition)
     found = Found(mass)
     objective: list[float] = []
     for _ in range(MAX_ROUNDS):
         calibration, value = fit_class_calibration(
-            class_proba, transition, label_index, weight, surer=SPREAD
+            class_proba, transition, label_index, weight, spread_above_one=SPREAD
         )
-        corrected = on_simplex(np.maximum(calibration.apply(class_proba), FLOOR))
+        corrected = on_simplex(np.maximum(calibration.apply(class_proba), TINY))
         prior = value - _expected_mass(corrected, label_index, transition, weight)[1]
         attempt = _most_likely(corrected, label_index, transition, pseudocounts, weight)
         values = [likely + prior for likely in attempt.objective]
         if objective and values[0] < objective[-1]:
-            return found  # all that the calibration found is rounding
+            return found  # the new calibration differs by rounding only
         gain = values[-1] - objective[-1] if objective else np.inf
         objective = objective + values
         found = Found(attempt.label_mass, objective, attempt.gap)
-        if gain <= ENOUGH:
+        if gain <= MIN_GAIN:
             return found
         transition = _normalized(found.label_mass + pseudocounts, transition)
-    _warn_not_converged(f"the labels still become more likely, by {gain:.2g} nats a round")
+    _warn_not_converged(f"the last round made the labels more likely by {gain:.2g} nats")
     return found
 
 
 def em(label_proba, label_index, design, pseudocounts, weight) -> Found:
-    """Find the T under which the labels given are most likely.
+    """Find the T under which the given labels are most likely, by expectation maximization.
 
         maximize Σ_i log (Y_i T)[s_i] + Σ A log T:    M = Wᵀ S_D,    W_iy ∝ Y_iy T_y[s_i].
 
-    Concave in T, so that the gap is a certificate: no other T is better by more than that.
+    This is concave in T, so the gap is a certificate: no other T is better by more than that.
+
+    >>> design = np.array([[0.8, 0.2], [0.2, 0.8]])
+    >>> label_proba = np.repeat(design, 100, axis=0)
+    >>> labels = np.repeat([0, 1, 1], [90, 10, 100])
+    >>> em(label_proba, labels, design, design, np.ones(200)).label_mass.round()
+    array([[ 90.,  10.],
+           [  0., 100.]])
     """
     class_proba = _class_proba(label_proba, design)
     return _most_likely(class_proba, label_index, design, pseudocounts, weight)
+
+
+class _Pass(NamedTuple):
+    label_mass: np.ndarray
+    objective: float
 
 
 def _most_likely(class_proba, label_index, start, pseudocounts, weight) -> Found:
@@ -266,57 +262,32 @@ def _most_likely(class_proba, label_index, start, pseudocounts, weight) -> Found
     fitted, found, objective, converged = _climb(solve, start, pseudocounts, TOL, MAX_ITER)
     gap = _growth(found.label_mass + pseudocounts, fitted)
     if not converged:
-        _warn_not_converged(f"the labels could be more likely by {gap:.2g} nats a sample")
+        _warn_not_converged(f"the labels could be more likely by {gap:.2g} nats per row")
     return Found(found.label_mass, objective, gap)
 
 
-class _Pass(NamedTuple):
-    label_mass: np.ndarray
-    objective: float
-
-
-def variational(label_proba, label_index, design, pseudocounts, weight) -> Found:
-    """Approximate the posterior of T by T_y ~ Dirichlet(a_y), a = M + A.
-
-        W_iy ∝ Y_iy exp(E log T_y[s_i]),    E log T_ys = ψ(a_ys) − ψ(Σ_s a_ys).
-
-    The objective is the evidence bound: log p(labels) is at least that, for T ~ Dirichlet(A).
-    """
-    from scipy.special import psi
-
-    class_proba = _class_proba(label_proba, design)
-    mass = (weight @ class_proba)[:, None] * design  # as if the design were right
-    objective: list[float] = []
-    for _ in range(MAX_ITER):
-        counts = mass + pseudocounts
-        mean_log = psi(np.where(counts > 0, counts, 1.0)) - psi(counts.sum(axis=1, keepdims=True))
-        geometric = np.where(counts > 0, np.exp(mean_log), 0.0)
-        updated, value = _expected_mass(class_proba, label_index, geometric, weight)
-        objective.append(value - _divergence(counts, pseudocounts, mean_log))
-        if len(objective) > 1 and objective[-1] - objective[-2] <= TOL * weight.sum():
-            return Found(mass, objective)
-        mass = updated
-    _warn_not_converged(f"the bound still grows by {objective[-1] - objective[-2]:.2g} nats a pass")
-    return Found(mass, objective)
-
-
-def _divergence(counts, prior, mean_log):
-    """Return Σ_y KL(Dirichlet(counts_y), Dirichlet(prior_y)), labels without counts left out."""
-    from scipy.special import gammaln
-
-    # log Γ(1) = 0, and 1 − 1: a label that is left out adds nothing
-    a, b = (np.where(counts > 0, part, 1.0) for part in (counts, prior))
-    of_labels = gammaln(b) - gammaln(a) + (a - b) * mean_log
-    of_rows = gammaln(counts.sum(axis=1)) - gammaln(prior.sum(axis=1))
-    return float(of_rows.sum() + of_labels.sum())
+def _expected_mass(class_proba, label_index, transition, weight):
+    """Return Wᵀ S_D and Σ_i log (Y_i T)[s_i]."""
+    given_label = class_proba * transition.T[label_index]
+    total = np.maximum(given_label.sum(axis=1), np.finfo(float).tiny)
+    weighted, n_labels = given_label * (weight / total)[:, None], transition.shape[1]
+    mass = np.stack([np.bincount(label_index, column, n_labels) for column in weighted.T])
+    return mass, float(weight @ np.log(total))
 
 
 def joint(label_proba, label_index, design, pseudocounts, weight) -> Found:
-    """Maximize the paper's objective over T and Y (task 1); the labels given take no part.
+    """Maximize the objective of the paper over T and Y (task 1). The given labels are not used.
 
         M_ys = Σ_i S_is T_ys Y_iy / (Y_i T)_s.
 
-    A weak estimator: wherever D explains p(label | x) exactly there is nothing to gain.
+    This is a weak estimator: if D explains p(label | x) exactly, there is nothing to gain.
+
+    >>> label_proba = np.repeat([[0.9, 0.1], [0.0, 1.0]], 100, axis=0)
+    >>> design = np.array([[0.8, 0.2], [0.2, 0.8]])
+    >>> labels = np.repeat([0, 1], 100)
+    >>> joint(label_proba, labels, design, design, np.ones(200)).label_mass.round()
+    array([[ 90.,  10.],
+           [  0., 100.]])
     """
     found = infer(
         label_proba, design, sample_weight=weight, pseudocounts=pseudocounts, tol=JOINT_TOL
@@ -326,105 +297,39 @@ def joint(label_proba, label_index, design, pseudocounts, weight) -> Found:
     return Found(found.transition * rate, found.objective)
 
 
-def argmax(label_proba, label_index, design, pseudocounts, weight) -> Found:
-    """Count the labels of samples by their most probable class; ties are split."""
-    chosen = _most_probable(_class_proba(label_proba, design))
-    return Found(_count(chosen, label_index, weight, design))
-
-
 def confident(label_proba, label_index, design, pseudocounts, weight) -> Found:
-    """Count the labels of samples that are surer of a class than is usual for that class.
+    """Count the labels of the rows that are confidently of a class.
 
-    Usual is the mean of p(class | x) over the class, Σ_i W_iy Y_iy / Σ_i W_iy, W = p(class | x,
-    label) by the design; with few wrong labels, over the samples labeled so. The idea is that of
-    confident learning, for classes that need not be labels.
+    The threshold of class y is the mean of p(y | x) over the rows of the class,
+    Σ_i W_iy Y_iy / Σ_i W_iy with W = p(class | x, label) by the design. Classes need not be labels.
+
+    >>> design = np.array([[0.9, 0.1], [0.1, 0.9]])
+    >>> label_proba, labels = design[[0, 0, 0, 1, 1]], np.array([0, 0, 1, 1, 1])
+    >>> confident(label_proba, labels, design, design, np.ones(5)).label_mass
+    array([[2., 1.],
+           [0., 2.]])
     """
     class_proba = _class_proba(label_proba, design)
     given_label = weight[:, None] * on_simplex(class_proba * design.T[label_index])
-    total = np.maximum(given_label.sum(axis=0), np.finfo(float).tiny)  # of a class without labels
-    usual = (given_label * class_proba).sum(axis=0) / total
-    chosen = _most_probable(np.where(class_proba >= usual - TIE, class_proba, 0.0))
-    return Found(_count(chosen, label_index, weight, design))
-
-
-def anchors(label_proba, label_index, design, pseudocounts, weight) -> Found:
-    """Take T_y from p(label | x) of the samples that are surest of class y.
-
-    Exact where these are of class y and p(label | x) is exact; the labels given take no part.
-    """
-    surest = _surest(_class_proba(label_proba, design), weight)
-    return Found(np.where(design > 0, surest.T @ label_proba, 0.0))
-
-
-def dual(label_proba, label_index, design, pseudocounts, weight) -> Found:
-    """Take T from p(class | x) of the surest samples, times the labels of each predicted class.
-
-    The second factor repairs what p(label | x) says too firmly, the first the classes that are
-    predicted wrongly. Where even the surest samples are not sure, noise is counted twice.
-    """
-    class_proba = _class_proba(label_proba, design)
-    counts = _count(_most_probable(class_proba), label_index, weight, design)
-    surest = _surest(class_proba, weight)
-    predicted = surest.T @ class_proba
-    return Found(np.where(design > 0, predicted @ _normalized(counts + pseudocounts, design), 0.0))
+    n_rows = np.maximum(given_label.sum(axis=0), np.finfo(float).tiny)  # a class may have no rows
+    threshold = (given_label * class_proba).sum(axis=0) / n_rows
+    counts = confident_counts(
+        class_proba, threshold, label_index, weight, design.shape[1], tolerance=TIE
+    )
+    return Found(np.where(design > 0, counts, 0.0))
 
 
 METHODS: dict[str, Callable[..., Found]] = {
-    method.__name__: method
-    for method in (calibrated, em, variational, joint, argmax, confident, anchors, dual)
+    method.__name__: method for method in (calibrated, em, joint, confident)
 }
 
 
-# ---------------------------------------------------------------------------------- what they share
-
-
 def _class_proba(label_proba, design):
-    """Return p(class | x), no class ruled out: a zero of an estimate is no promise."""
-    return on_simplex(np.maximum(class_proba_from(label_proba, design), SURE))
+    """Return p(class | x), at least MIN_CLASS_PROBA: a zero of an estimate is not a promise."""
+    return on_simplex(np.maximum(class_proba_from(label_proba, design), MIN_CLASS_PROBA))
 
 
-def _expected_mass(class_proba, label_index, transition, weight):
-    """Return Wᵀ S_D and Σ_i log (Y_i T)[s_i]."""
-    given_label = class_proba * transition.T[label_index]
-    total = np.maximum(given_label.sum(axis=1), np.finfo(float).tiny)
-    mass = _by_label(given_label * (weight / total)[:, None], label_index, transition.shape[1])
-    return mass, float(weight @ np.log(total))
-
-
-def _by_label(rows, label_index, n_labels):
-    """Return the sum of the rows with each label, a column a label."""
-    return np.stack([np.bincount(label_index, column, n_labels) for column in rows.T])
-
-
-def _most_probable(proba):
-    """Return 1 for the largest number of each row, shared among equals; 0 where there is none."""
-    top = proba.max(axis=1, keepdims=True)
-    best = (proba >= top - TIE) & (top > 0)
-    return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
-
-
-def _count(chosen, label_index, weight, design):
-    """Return the labels of the samples chosen for each class, but for those it cannot have."""
-    return np.where(
-        design > 0, _by_label(chosen * weight[:, None], label_index, design.shape[1]), 0.0
-    )
-
-
-def _surest(class_proba, weight):
-    """Return the weight of each sample as an anchor: those with the largest p(class | x).
-
-    As many as make up a small share of the class, and all that are as sure as the last of them.
-    """
-    chosen = np.zeros_like(class_proba)
-    for k, proba in enumerate(class_proba.T):
-        order = np.argsort(-proba)
-        enough = np.searchsorted(np.cumsum(weight[order]), PURE * (weight @ proba))
-        last = proba[order[min(enough, len(order) - 1)]]
-        chosen[:, k] = np.where(proba >= last - TIE, weight, 0.0)
-    return chosen
-
-
-# ---------------------------------------------------------------------------------- input and words
+# ------------------------------------------------------------------------------- input and messages
 
 
 def _method(name) -> Callable[..., Found]:
@@ -433,63 +338,52 @@ def _method(name) -> Callable[..., Found]:
     near = get_close_matches(str(name), METHODS, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise ValueError(
-        f"method must be one of {some_of(list(METHODS), 9)}; it is {short_repr(name)}.{hint}"
+        f"method must be one of {some_of(list(METHODS))}; it is {short_repr(name)}.{hint}"
     )
 
 
-def _checked(label_proba, label_index, design, sample_weight):
+def _check(label_proba, label_index, design, sample_weight):
+    """Return all as NumPy arrays."""
     design = check_row_stochastic(
         "design", as_numpy("design", design), getattr(design, "classes", None)
     )
-    label_proba = as_numpy("label_proba", label_proba)
-    label_proba = check_row_stochastic("label_proba", label_proba, tol=1e-5)
+    label_proba, index, weight = check_scores(label_proba, label_index, sample_weight)
     if label_proba.shape[1] != design.shape[1]:
         raise ValueError(
             f"label_proba has {label_proba.shape[1]} columns, but the design has shape "
             f"{design.shape}: {design.shape[0]} classes and {design.shape[1]} labels."
         )
-    index = check_label_index(label_index, design.shape[1], label_proba)
-    weight = check_sample_weight(sample_weight, label_proba)
-    return label_proba, index, design, np.ones(len(index)) if weight is None else weight
+    return label_proba, index, design, weight
 
 
-def _check_strength(strength, method):
+def _check_strength(strength):
     if not 0 <= strength < np.inf:
         raise ValueError(
-            f"strength must be a finite number, 0 or more; it is {strength}. A design that is "
-            "worth infinitely many samples is known: there is nothing to estimate."
+            f"strength must be a finite number, 0 or more; it is {strength}. With an infinite "
+            "strength the design is fixed, and there is nothing to estimate."
         )
-    if method == "variational" and strength == 0:
-        raise ValueError("variational needs a prior: strength must be more than 0.")
 
 
-def _believed(label_index, design, weight, seen):
-    """Return no weight for samples with a label that no class may have, and say so."""
-    impossible = seen & ~(design > 0).any(axis=0)
-    off = impossible[label_index] & (weight > 0)
-    if off.any():
+def _drop_impossible(label_index, design, weight):
+    """Return the weights with 0 for rows whose label is impossible in every class, and warn."""
+    impossible = ~(design > 0).any(axis=0)
+    dropped = impossible[label_index] & (weight > 0)
+    if dropped.any():
         warnings.warn(
-            f"{off.sum()} samples have a label that no class may have (label "
-            f"{some_of(np.unique(label_index[off]).tolist())}) and are left out. Give the label to "
-            "a class in the design.",
+            f"{dropped.sum()} rows have a label that is impossible in every class (label "
+            f"{some_of(np.unique(label_index[dropped]).tolist())}); they are ignored. Give the "
+            "label a positive probability in a class of the design.",
             InconsistentLabelWarning,
             stacklevel=3,
         )
-    return np.where(off, 0.0, weight)
+    return np.where(dropped, 0.0, weight)
 
 
-def _ends(level):
-    """Return the two quantiles with `level` between them, as much below as above."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1; it is {level}.")
-    return (1 - level) / 2, (1 + level) / 2
-
-
-def _warn_not_converged(what):
+def _warn_not_converged(reason):
     from sklearn.exceptions import ConvergenceWarning
 
     warnings.warn(
-        f"estimate_transition stopped before it converged: {what}. A larger strength helps.",
+        f"estimate_transition stopped before it converged: {reason}. A larger strength helps.",
         ConvergenceWarning,
         stacklevel=4,
     )

@@ -1,41 +1,229 @@
-"""label_proba for the rows that a classifier is trained on, from models that did not see them."""
+"""label_proba of the rows that a classifier is trained on, from models that did not see them.
+
+Three ways, and each estimator takes part by what it offers:
+
+- a method ``fit_out_of_sample(X, y, sample_weight=None)`` of its own (our forest: trees that did
+  not draw the row; our kernel densities: leave-one-out);
+- the out-of-bag predictions of scikit-learn's bagged estimators, known by their parameters
+  ``oob_score`` and ``bootstrap``;
+- otherwise cross-validation folds.
+
+An estimator that draws or weights labels itself says so by ``label_weights_``.
+"""
 
 import warnings
+from copy import copy
+from inspect import signature
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import clone
+from sklearn import get_config
+from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
-from looselabels._validation import as_numpy
+from looselabels._validation import as_numpy, check_row_stochastic, short_repr
+from looselabels.estimation.weighting import reweight
+from looselabels.model_selection import LabelStratifiedKFold
+
+OWN = "oob"  # folds: the estimator predicts its training rows out of sample itself
 
 
-def fit_and_predict(estimator, X, index, n_labels, folds, fit_params, n_jobs, report):
-    """Return `estimator` fitted to all rows, and label_proba of each row from a fit without it.
+class Fitted(NamedTuple):
+    """An estimator fitted to all rows, and what it says of them out of sample."""
 
-    `folds` is a list of (training rows, test rows), "oob" for the forest's own out-of-bag rows, or
-    "loo" for kernel densities, which leave each row out by themselves.
-    """
-    whole = clone(estimator)
-    if folds == "oob":
-        whole.set_params(oob_score=True)
-    with warnings.catch_warnings():  # rows that every tree has seen are dealt with below
-        warnings.filterwarnings("ignore", "Some inputs do not have OOB scores", UserWarning)
-        whole.fit(X, index, **fit_params)
-    report("fitted to all rows")
-    if folds == "oob":
-        return whole, _out_of_bag(whole, X, index, n_labels, fit_params)
-    if folds == "loo":
-        left_out = _in_numpy(whole.loo_proba_)
-        label_proba = np.zeros((len(index), n_labels), dtype=left_out.dtype)
-        label_proba[:, whole.classes_] = left_out
-        del whole.loo_proba_  # a model does not carry its training rows around
-        return whole, label_proba
-    parts = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_fit_one)(clone(estimator), X, index, n_labels, rows, fit_params) for rows in folds
+    estimator: Any
+    label_proba: np.ndarray  #: (n_samples, n_labels), of the weighted distribution
+
+
+class PrecomputedProba(BaseEstimator):
+    """Stands for a model that was fitted elsewhere: its X is the p(label | x) that it predicted."""
+
+    def __init__(self, n_labels):
+        self.n_labels = n_labels
+
+    @property
+    def classes_(self):
+        """Positions of the labels."""
+        return np.arange(self.n_labels)
+
+    def predict_proba(self, label_proba):
+        """Return label_proba after checking it."""
+        label_proba = np.asarray(label_proba, dtype=float)
+        if label_proba.ndim != 2 or label_proba.shape[1] != self.n_labels:
+            raise ValueError(
+                f"label_proba has shape {label_proba.shape}; {self.n_labels} labels need as many "
+                "columns, in the order of the transition's labels."
+            )
+        return check_row_stochastic("label_proba", label_proba, tol=1e-5)
+
+
+# ---------------------------------------------------------------------- what an estimator offers
+
+
+def predicts_own_rows(estimator) -> bool:
+    """Return whether an estimator predicts its training rows out of sample without folds."""
+    return hasattr(estimator, "fit_out_of_sample") or (
+        _has_oob_score(estimator) and bool(getattr(estimator, "bootstrap", False))
     )
-    label_proba = np.zeros((len(index), n_labels), dtype=np.float32)
+
+
+def _has_oob_score(estimator):
+    return "oob_score" in estimator.get_params(deep=False)
+
+
+def weight_parameter(estimator) -> str | None:
+    """Return the name under which the fit of `estimator` takes sample weights, or None."""
+    if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
+        inner = weight_parameter(estimator.steps[-1][1])
+        return None if inner is None else f"{estimator.steps[-1][0]}__{inner}"
+    if isinstance(estimator, Pipeline) or "sample_weight" in signature(estimator.fit).parameters:
+        return "sample_weight"
+    return None
+
+
+def own_label_weights(estimator) -> np.ndarray | None:
+    """Return ``label_weights_`` of an estimator that has set it in fit; one per class."""
+    return vars(estimator).get("label_weights_")
+
+
+def draw_weights(estimator, design) -> np.ndarray | None:
+    """Return the weight of each label that a fitted estimator applied by its own draws, or None."""
+    last = estimator
+    while (weights := own_label_weights(last)) is None:
+        if isinstance(last, Pipeline):
+            last = last.steps[-1][1]
+        elif isinstance(last, FrozenEstimator):
+            last = last.estimator
+        elif hasattr(last, "best_estimator_"):  # of a search
+            last = last.best_estimator_
+        else:
+            return None
+    if np.ptp(weights) == 0:
+        return None
+    of_labels = np.ones(len(design.labels))
+    of_labels[label_columns(estimator, design, last.classes_)] = weights
+    return of_labels
+
+
+def label_columns(estimator, design, classes=None) -> np.ndarray:
+    """Return the column of the design for each of the estimator's classes.
+
+    Estimators that we fit know labels by their position, a frozen one by their names.
+    """
+    classes = estimator.classes_ if classes is None else classes
+    return design.label_index(classes) if isinstance(estimator, FrozenEstimator) else classes
+
+
+# ---------------------------------------------------------------------------------------- folds
+
+
+def choose_folds(estimator, cv, X, y, label_index, split_params, random_state):
+    """Return a list of (training rows, test rows), or OWN if the estimator needs no folds."""
+    if split_params and not hasattr(cv, "split"):
+        raise ValueError(
+            f"groups need a splitter that keeps them together; cv is {short_repr(cv)}. Pass "
+            "cv=StratifiedGroupKFold(5)."
+        )
+    if cv is None:
+        cv = OWN if predicts_own_rows(estimator) else 5
+    if isinstance(cv, str):
+        if cv != OWN or not (predicts_own_rows(estimator) or _has_oob_score(estimator)):
+            raise ValueError(
+                f"cv is {cv!r} for {type(estimator).__name__}; 'oob' needs an estimator with "
+                "oob_score or fit_out_of_sample. Others take a number of folds or a splitter."
+            )
+        return OWN
+    if isinstance(cv, bool | float) or (isinstance(cv, Integral) and cv < 2):
+        raise ValueError(f"cv must be 2 folds or more, a splitter or 'oob'; it is {cv!r}.")
+    if isinstance(cv, Integral):
+        return list(LabelStratifiedKFold(int(cv), random_state=random_state).split(X, y))
+    if hasattr(cv, "split"):
+        return list(cv.split(X, label_index, **split_params))
+    return list(cv)
+
+
+# --------------------------------------------------------------------------------- fit and predict
+
+
+def fit_and_predict(
+    estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report
+) -> Fitted:
+    """Fit a clone of `estimator` to all rows, and predict each row by a fit without it.
+
+    `folds` is what `choose_folds` returns; `report` is called with words after each fit.
+    """
+    if isinstance(folds, str):
+        fitted, proba = _fit_own(estimator, X, label_index, fit_params)
+        report("fitted to all rows")
+        label_proba = np.zeros((len(label_index), n_labels), dtype=proba.dtype)
+        label_proba[:, fitted.classes_] = np.nan_to_num(proba)
+        _predict_rest(estimator, fitted, X, label_index, label_proba, fit_params)
+        return Fitted(fitted, label_proba)
+    fitted = clone(estimator).fit(X, label_index, **fit_params)
+    report("fitted to all rows")
+    return Fitted(
+        fitted,
+        _predict_folds(estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report),
+    )
+
+
+def _fit_own(estimator, X, label_index, fit_params):
+    """Return the fitted clone, and its own out-of-sample predictions; columns are its classes_."""
+    fitted = clone(estimator)
+    if hasattr(fitted, "fit_out_of_sample"):
+        return fitted, _in_numpy(fitted.fit_out_of_sample(X, label_index, **fit_params))
+    wanted = estimator.get_params(deep=False)["oob_score"]
+    if not wanted:
+        fitted.set_params(oob_score=True)
+    with warnings.catch_warnings():  # `_predict_rest` handles rows that every tree has seen
+        warnings.filterwarnings("ignore", "Some inputs do not have OOB scores", UserWarning)
+        fitted.fit(X, label_index, **fit_params)
+    proba = fitted.oob_decision_function_
+    if not wanted:  # as the user wanted it, and without the training rows
+        fitted = copy(fitted).set_params(oob_score=wanted)
+        del fitted.oob_decision_function_
+    return fitted, proba
+
+
+def _predict_rest(estimator, fitted, X, label_index, label_proba, fit_params):
+    """Fill in rows without a prediction, by a fit that has seen none of them."""
+    rest = np.flatnonzero(label_proba.sum(axis=1) == 0)
+    if not len(rest):
+        return
+    others = np.setdiff1d(np.arange(len(label_index)), rest)
+    if not len(others):
+        raise ValueError(
+            "No row is ever out of bag. Use more trees; if each label has one row only, label more "
+            "rows."
+        )
+    weight = fit_params.get("sample_weight")
+    if weight is not None and not np.any(weight[others]):  # each label has one row that counts
+        shares = np.bincount(label_index, weight, label_proba.shape[1])
+        label_proba[rest] = shares / shares.sum()
+        return
+    again, proba = _fit_one(
+        estimator, X, label_index, label_proba.shape[1], (others, rest), fit_params
+    )
+    weights = own_label_weights(fitted)
+    if weights is not None:  # both draw labels, but not equally often
+        known = np.searchsorted(fitted.classes_, again.classes_)
+        proba[:, again.classes_] = reweight(
+            proba[:, again.classes_], own_label_weights(again), weights[known]
+        )
+    label_proba[rest] = proba / proba.sum(axis=1, keepdims=True)
+
+
+def _predict_folds(estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report):
+    parts = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_predict_fold)(estimator, X, label_index, n_labels, rows, fit_params)
+        for rows in folds
+    )
+    label_proba = np.zeros((len(label_index), n_labels), dtype=np.float32)
     for done, ((_, test), part) in enumerate(zip(folds, parts, strict=True), start=1):
         label_proba = label_proba.astype(np.result_type(label_proba, part), copy=False)
         label_proba[test] = part
@@ -46,13 +234,25 @@ def fit_and_predict(estimator, X, index, n_labels, folds, fit_params, n_jobs, re
             f"cv leaves {len(missing)} rows (first: row {missing[0]}) out of every test fold; each "
             "row needs a prediction. Use a splitter whose test folds cover all rows."
         )
-    return whole, label_proba
+    return label_proba
 
 
-def align(estimator, X, n_labels, columns=None):
-    """Return predict_proba with one column a label, whatever labels `estimator` was trained on.
+def _fit_one(estimator, X, label_index, n_labels, rows, fit_params):
+    """Return a clone fitted to the training rows, and its prediction of the test rows."""
+    train, test = rows
+    fit_params = _check_method_params(X, fit_params, indices=train)
+    fitted = clone(estimator).fit(_safe_indexing(X, train), label_index[train], **fit_params)
+    return fitted, align(fitted, _safe_indexing(X, test), n_labels)
 
-    `columns` says where each of its classes_ belongs; None: they are positions themselves.
+
+def _predict_fold(*arguments):
+    return _fit_one(*arguments)[1]  # a worker process does not send the model back
+
+
+def align(estimator, X, n_labels, columns=None) -> np.ndarray:
+    """Return predict_proba with one column per label, whatever labels `estimator` has seen.
+
+    `columns` are the positions of its classes_; None: they are positions themselves.
     """
     proba = _in_numpy(estimator.predict_proba(X))
     columns = estimator.classes_ if columns is None else columns
@@ -64,39 +264,5 @@ def align(estimator, X, n_labels, columns=None):
 
 
 def _in_numpy(proba):
-    """Return p(label | x) of an estimator that answers in the library of its X."""
+    """Return predictions of an estimator that answers in the array library of its X."""
     return proba if isinstance(proba, np.ndarray) else as_numpy("label_proba", proba)
-
-
-def _fit_one(estimator, X, index, n_labels, rows, fit_params):
-    train, test = rows
-    fit_params = _check_method_params(X, fit_params, indices=train)
-    estimator.fit(_safe_indexing(X, train), index[train], **fit_params)
-    return align(estimator, _safe_indexing(X, test), n_labels)
-
-
-def _out_of_bag(forest, X, index, n_labels, fit_params):
-    label_proba = np.zeros((len(index), n_labels))
-    label_proba[:, forest.classes_] = np.nan_to_num(forest.oob_decision_function_)
-    del forest.oob_decision_function_  # a model does not carry its training rows around
-    always = np.flatnonzero(label_proba.sum(axis=1) == 0)
-    if len(always):
-        # Every tree has seen these rows: predict them by a forest that has seen none of them.
-        others = np.setdiff1d(np.arange(len(index)), always)
-        if len(others) == 0:
-            raise ValueError(
-                "No row is ever out of bag. Use more trees; where each label has one row only, "
-                "label more rows."
-            )
-        weight = fit_params.get("sample_weight")
-        if weight is not None and not np.any(weight[others]):  # one row of each label that counts
-            shares = np.bincount(index, weight, n_labels)
-            label_proba[always] = shares / shares.sum()
-            return label_proba
-        again = clone(forest).set_params(oob_score=False)
-        proba = _fit_one(again, X, index, n_labels, (others, always), fit_params)
-        if hasattr(forest, "label_weights_"):  # its draws are those of another world
-            known = np.searchsorted(forest.classes_, again.classes_)
-            proba[:, again.classes_] *= forest.label_weights_[known] / again.label_weights_
-        label_proba[always] = proba / proba.sum(axis=1, keepdims=True)
-    return label_proba

@@ -1,59 +1,64 @@
 """Save a fitted classifier to a folder and load it again, without pickle."""
 
 import json
-import os
-import time
 import warnings
-from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from shutil import rmtree
-from tempfile import TemporaryDirectory
-from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from looselabels import __version__
+from looselabels._files import check_archive, check_parent, new_folder, reading, unexpected_files
 from looselabels._names import listed, match_names, numbers_by_name
-from looselabels._validation import import_extra, short_repr
-from looselabels.estimation.calibration import SURE, Calibration
-from looselabels.learning.classifier import DecoupledClassifier, GivenProba, _as_array
-from looselabels.learning.forest import ClassForest
-from looselabels.transition import Transition, _once, _refuse
+from looselabels._validation import import_extra, parse_json, short_repr
+from looselabels.estimation.calibration import Calibration
+from looselabels.learning.classifier import DecoupledClassifier, as_name_array
+from looselabels.learning.decoupling import (
+    ESTIMATED,
+    IMPLIED,
+    SPECIFIED,
+    LabelModel,
+    Sources,
+    check_specified,
+    sources_of,
+)
+from looselabels.learning.out_of_sample import PrecomputedProba, label_columns
+from looselabels.learning.soft_labels import ClassForest
+from looselabels.transition import Transition
 
-SCHEMA = 3
-DAY = 24 * 60 * 60  # seconds
+SCHEMA = 4
 INSTALL = '"looselabels[save]"'
 DECOUPLING, ARRAYS = "decoupling.json", "arrays.npz"
 ESTIMATOR, CLASS_ESTIMATOR = "estimator.skops", "class_estimator.skops"
+FILES = (DECOUPLING, ARRAYS, ESTIMATOR, CLASS_ESTIMATOR)
 KEYS = (
-    *("schema", "looselabels", "scikit-learn", "parameters", "transition"),
-    *("estimator", "has_class_estimator", "power", "class_power", "n_iter", "converged"),
-    *("n_features_in", "feature_names_in"),
+    *("schema", "looselabels", "scikit-learn", "parameters", "estimator", "has_class_estimator"),
+    *("transition", "assumed", "strength", "sources", "calibration", "class_calibration"),
+    *("n_iter", "converged", "n_features_in", "feature_names_in"),
 )
 ARRAY_NAMES = (
     "class_prior", "class_prior_interval", "label_weights", "factor", "class_factor", "objective",
 )  # fmt: skip
-ESTIMATORS = ("default", "given", "elsewhere")  # by the user, or its p(label | x) alone
+ESTIMATORS = ("default", "given", "elsewhere")  # elsewhere: only its p(label | x) was given
 PLAIN_PARAMETERS = (
     *("negative", "noise", "cv", "calibrate", "refit", "decide"),
     *("n_jobs", "random_state", "verbose"),
 )
 
-# What skops asks about (its oldest and newest versions) and common classifiers are made of. None of
-# it runs code of the file; functions, partials and user-defined metrics could, and are left out.
-# skops also asks because trees and neighbors follow their indices without a look at the bounds: a
-# forged one can crash the process. Without them no forest would load, so that `load` says it.
+# Types of common classifiers that skops asks about, in its oldest and newest versions. None of them
+# runs code from the file; functions, partials and user-defined metrics could, and are left out.
+# skops asks about trees and neighbors because they follow indices without checking bounds: a forged
+# file can crash the process. No forest could be loaded without them; `load` documents the risk.
 TRUSTED = (
-    "_loss.CyHalfBinomialLoss",  # so called by scikit-learn 1.6
+    "_loss.CyHalfBinomialLoss",  # its name in scikit-learn 1.6
     "_loss.CyHalfMultinomialLoss",
     "looselabels.learning.density.KernelDensityClassifier",
     "looselabels.learning.forest.BalancedForestClassifier",
-    "looselabels.learning.forest.ClassForest",
+    "looselabels.learning.soft_labels.ClassForest",
     "numpy.dtype",
     "sklearn._loss._loss.CyHalfBinomialLoss",
     "sklearn._loss._loss.CyHalfMultinomialLoss",
@@ -79,29 +84,36 @@ TRUSTED = (
     "sklearn.utils._bunch.Bunch",
 )
 
+# The names of our own types in files of looselabels 0.1.
+TRUSTED_OLD = (
+    "looselabels.density.KernelDensityClassifier",
+    "looselabels.forest.BalancedForestClassifier",
+    "looselabels.forest.ClassForest",
+)
+
 
 def save(clf, path, *, overwrite=False) -> None:
     """Save a fitted `DecoupledClassifier` to the folder `path`.
 
     The folder holds ``decoupling.json``, ``arrays.npz`` and, unless the classifier was fitted by
     `fit_from_proba`, ``estimator.skops`` (needs skops); with a `refit` ``class_estimator.skops``
-    as well. It appears whole or not at all, and is
-    loaded once before it does: what could not be read back is not saved. A save that is killed in
-    the instant of replacing leaves both models beside `path`, in folders ``.<name>.saving-…``.
+    as well. The folder is written completely or not at all: a model that cannot be loaded again is
+    not saved. If the process is killed at the moment of replacing an old model, both models are
+    left next to `path`, in folders named ``.<name>.writing-…``.
 
-    A model does not carry its training rows: ``label_proba_``, ``class_proba_``,
-    ``class_proba_given_label_`` and ``gap_`` are left out; the estimator keeps what it keeps. So
-    are parameters that JSON cannot hold (a splitter as `cv`, a RandomState as `random_state`),
-    which are the default after loading.
+    Everything that affects predictions is saved. Results for the training rows are not:
+    ``label_scores_``, ``label_proba_``, ``class_proba_``, ``class_proba_given_label_`` and
+    ``gap_``; an estimator may contain rows of its own. Parameters that JSON cannot represent (a
+    splitter as `cv`, a RandomState as `random_state`) have their defaults after loading.
 
     Parameters
     ----------
     clf : DecoupledClassifier
         Fitted.
     path : str or path
-        The folder to write; the one that it is in exists.
+        The folder to write; its parent folder must exist.
     overwrite : bool, default=False
-        Whether to replace a model that is there. Nothing but a model is ever replaced.
+        Whether to replace an existing model. Nothing but a model is ever replaced.
 
     Examples
     --------
@@ -121,56 +133,39 @@ def save(clf, path, *, overwrite=False) -> None:
             f"save takes a DecoupledClassifier; it is {type(clf).__name__}. The steps of a "
             "pipeline go into its estimator: DecoupledClassifier(make_pipeline(…))."
         )
-    check_is_fitted(clf, "converged_")  # the last that fit sets
-    path = Path(path).resolve()  # a link to a model stays a link
-    _check_place(path, overwrite)
-    prefix = f".{path.name}.saving-"
-    with TemporaryDirectory(
-        dir=path.parent, prefix=prefix, ignore_cleanup_errors=True
-    ) as temporary:
-        new, old = Path(temporary, "new"), Path(f"{temporary}.old")
-        new.mkdir()
-        _write(clf, new)
-        try:
-            if path.exists():
-                path.rename(old)
-            new.rename(path)
-        except BaseException:  # Ctrl-C too
-            if old.exists() and not path.exists():
-                old.rename(path)
-            raise
-        rmtree(old, ignore_errors=True)
-    _remove_strays(path.parent, prefix)
+    check_is_fitted(clf, "converged_")  # the attribute that fit sets last
+    with new_folder(path, partial(_check_place, overwrite=overwrite)) as folder:
+        _write(clf, folder)
 
 
 def load(path, *, trusted=()) -> DecoupledClassifier:
-    """Load the classifier that `save` wrote to the folder `path`; it predicts as it did.
+    """Load the classifier that `save` wrote to the folder `path`; it predicts as before.
 
-    Nothing is unpickled, and types that are not known to be data are refused. That keeps a file
-    from running code; it does not make trees and neighbors safe that were forged to point outside
-    their memory: take models from people whose data you would take.
+    Nothing is unpickled, and types that are not known to be data are refused, so a file cannot run
+    code. A forged tree or neighbor index can still read outside of its memory and crash the
+    process: load models only from people whom you trust. Files of looselabels 0.1 load as well.
 
     Parameters
     ----------
     path : str or path
         The folder.
     trusted : sequence of str, default=()
-        Further types that the estimator may hold, such as "mypackage.models.MyClassifier". They
-        are imported: name what you know.
+        Further types that the estimator may contain, such as "mypackage.models.MyClassifier". They
+        are imported: name only types that you know.
     """
     path = Path(path)
     if path.is_file():
-        raise ValueError(f"{path} is a file; load reads the folder that save wrote, no pickle.")
+        raise ValueError(f"{path} is a file; load reads the folder that save wrote, not a pickle.")
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; load reads the folder that save wrote.")
-    with _reading(path / DECOUPLING) as handle:
+    with reading(path / DECOUPLING) as handle:
         content = _read_json(handle)
         clf = _read_decoupling(content)
-    with _reading(path / ARRAYS) as handle:
+    with reading(path / ARRAYS) as handle:
         _read_arrays(handle, clf)
     clf.class_estimator_ = None
     if content["estimator"] == "elsewhere":
-        clf.estimator_ = GivenProba(len(clf.labels_))
+        clf.estimator_ = PrecomputedProba(len(clf.labels_))
         return clf
     if content["scikit-learn"] != sklearn.__version__:
         versions = {
@@ -180,13 +175,13 @@ def load(path, *, trusted=()) -> DecoupledClassifier:
         name = type(clf).__name__
         warnings.warn(InconsistentVersionWarning(estimator_name=name, **versions), stacklevel=2)
     skops = import_extra("skops.io", INSTALL)
-    with _reading(path / ESTIMATOR) as handle:
-        clf.estimator_ = _read_estimator(skops, handle, [*TRUSTED, *trusted])
+    with reading(path / ESTIMATOR) as handle:
+        clf.estimator_ = _read_estimator(skops, handle, trusted)
         _check_labels(clf)
         clf.estimator = clone(clf.estimator_) if content["estimator"] == "given" else None
     if content["has_class_estimator"]:
-        with _reading(path / CLASS_ESTIMATOR) as handle:
-            clf.class_estimator_ = _read_estimator(skops, handle, TRUSTED)
+        with reading(path / CLASS_ESTIMATOR) as handle:
+            clf.class_estimator_ = _read_estimator(skops, handle, ())
             _check_classes(clf)
     return clf
 
@@ -195,78 +190,71 @@ def load(path, *, trusted=()) -> DecoupledClassifier:
 
 
 def _check_place(path, overwrite):
-    """Say, before anything is written, why a model cannot be at `path`."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent} is no folder; create it first.")
+    """Raise if a model cannot be written at `path`; only a model is ever replaced."""
+    check_parent(path)
     if not path.exists():
         return
     if not overwrite:
         raise FileExistsError(f"{path} exists; save(…, overwrite=True) replaces a model.")
-    names = {file.name for file in path.iterdir()} if path.is_dir() else set()
-    others = sorted(names - {DECOUPLING, ARRAYS, ESTIMATOR, CLASS_ESTIMATOR})
-    if others or DECOUPLING not in names:
+    others = unexpected_files(path, dict.fromkeys(FILES)) if path.is_dir() else []
+    if others or not (path / DECOUPLING).is_file():
         reason = f"it holds {listed(others)}" if others else f"it has no {DECOUPLING}"
-        raise FileExistsError(f"{path} is not a model alone, {reason}: it is not overwritten.")
+        raise FileExistsError(f"{path} is not a model, {reason}: it is not overwritten.")
 
 
 def _write(clf, folder):
-    """Write the files, and see that they can be read."""
+    """Write the files, and check that they can be loaded."""
     content, types = _describe(clf), []
-    with _writing(folder / DECOUPLING) as handle:
+    with open(folder / DECOUPLING, "xb") as handle:
         handle.write(json.dumps(content, allow_nan=False).encode())
-    factors = (clf.calibration_.factor, clf.class_calibration_.factor)
-    priors = (clf.class_prior_, clf.class_prior_interval_)
-    found = (*priors, clf.label_weights_, *factors, clf.objective_)
+    found = (
+        clf.class_prior_,
+        clf.class_prior_interval_,
+        clf.training_label_weights_,
+        clf.calibration_.factor,
+        clf.class_calibration_.factor,
+        clf.objective_,
+    )
     arrays: dict = {
         name: np.array([] if array is None else array)
         for name, array in zip(ARRAY_NAMES, found, strict=True)
     }
-    with _writing(folder / ARRAYS) as handle:  # to a name, np.savez may add .npz
+    with open(folder / ARRAYS, "xb") as handle:  # np.savez may append .npz to a name
         np.savez(handle, **arrays)
     if content["estimator"] != "elsewhere":
         skops = import_extra("skops.io", INSTALL)
-        with _writing(folder / ESTIMATOR) as handle:
+        with open(folder / ESTIMATOR, "xb") as handle:
             skops.dump(clf.estimator_, handle)
         if clf.class_estimator_ is not None:
-            with _writing(folder / CLASS_ESTIMATOR) as handle:
+            with open(folder / CLASS_ESTIMATOR, "xb") as handle:
                 skops.dump(clf.class_estimator_, handle)
         types = skops.get_untrusted_types(file=folder / ESTIMATOR)
     try:
         load(folder, trusted=types)
     except ValueError as error:
-        raise ValueError(f"Not saved, as it could not be loaded again: {error}") from error
+        raise ValueError(f"Not saved, because it could not be loaded: {error}") from error
 
 
-@contextmanager
-def _writing(file):
-    with open(file, "xb") as handle:
-        yield handle
-        handle.flush()
-        os.fsync(handle.fileno())  # a rename may reach the disk before what it names
-
-
-def _remove_strays(folder, prefix):
-    """Remove what saves left that were killed; a younger one may be at work."""
-    for stray in folder.iterdir():
-        with suppress(OSError):  # the model is saved, this is tidiness
-            if stray.name.startswith(prefix) and time.time() - stray.stat().st_mtime > DAY:
-                rmtree(stray)
-
-
-def _describe(clf):
-    """Return what JSON holds."""
-    names = getattr(clf, "feature_names_in_", None)
+def _describe(clf) -> dict:
+    """Return everything but arrays and estimators, in types that JSON has."""
+    names, model = getattr(clf, "feature_names_in_", None), clf.label_model_
     kind = "default" if clf.estimator is None else "given"
     return {
         "schema": SCHEMA,
         "looselabels": __version__,
         "scikit-learn": sklearn.__version__,
         "parameters": _parameters(clf),
-        "estimator": "elsewhere" if isinstance(clf.estimator_, GivenProba) else kind,
+        "estimator": "elsewhere" if isinstance(clf.estimator_, PrecomputedProba) else kind,
         "has_class_estimator": clf.class_estimator_ is not None,
-        "transition": json.loads(clf.transition_.to_json()),
-        "power": clf.calibration_.power,
-        "class_power": clf.class_calibration_.power,
+        "transition": _transition_to_json(model.transition),
+        "assumed": _transition_to_json(model.assumed),
+        "strength": str(float(model.strength)),  # JSON has no infinity
+        "sources": model.sources._asdict(),
+        "calibration": {"power": clf.calibration_.power, "floor": clf.calibration_.floor},
+        "class_calibration": {
+            "power": clf.class_calibration_.power,
+            "floor": clf.class_calibration_.floor,
+        },
         "n_iter": clf.n_iter_,
         "converged": bool(clf.converged_),
         "n_features_in": getattr(clf, "n_features_in_", None),
@@ -274,21 +262,22 @@ def _describe(clf):
     }
 
 
-def _parameters(clf):
-    """Return the parameters that JSON can hold; numbers by name in the order of the names."""
+def _parameters(clf) -> dict:
+    """Return the parameters that JSON can represent; numbers by name in the order of the names."""
     parameters = {}
     for name in PLAIN_PARAMETERS:
         value = getattr(clf, name)
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, str | int | float | None):
             parameters[name] = value
-    parameters["strength"] = str(float(clf.strength))  # JSON has no infinity
+    parameters["strength"] = str(float(clf.strength))
     if clf.transition is not None:
-        parameters["transition"] = json.loads(clf.transition.to_json())
-    for name, names in _names_of(clf.transition_):
+        parameters["transition"] = _transition_to_json(clf.transition)
+    model = clf.label_model_
+    for name, names in _names_of(model.transition):
         value = getattr(clf, name)
-        if name == "class_prior" and not isinstance(value, str | None):
-            value = clf._given_prior(clf.transition_)  # with the class that may be left out
+        if name == "class_prior" and model.sources.class_prior == SPECIFIED:
+            value = model.class_prior  # includes the negative class, which may be left out
         if value is not None and not isinstance(value, str):
             value = numbers_by_name(name, value, names).tolist()
         parameters[name] = value
@@ -299,32 +288,24 @@ def _names_of(transition):
     return (("class_prior", transition.classes), ("label_weights", transition.labels))
 
 
+def _transition_to_json(transition):
+    return None if transition is None else json.loads(transition.to_json())
+
+
 # -------------------------------------------------------------------------------------------- load
 
 
-@contextmanager
-def _reading(file):
-    """Open a file; whatever is wrong with it becomes one line that names it."""
-    if not file.is_file():
-        raise ValueError(f"{file} is missing: the model is not complete.")
-    with open(file, "rb") as handle:
-        try:
-            yield handle
-        except Exception as error:  # damage may show anywhere, as anything
-            reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
-            reason = " ".join(reason.split())
-            reason = reason if reason.isprintable() else ascii(reason)
-            raise ValueError(f"{file} cannot be loaded: {reason}") from error
-
-
-def _read_json(handle):
-    content = json.loads(handle.read(), parse_constant=_refuse, object_pairs_hook=_once)
+def _read_json(handle) -> dict:
+    content = parse_json(handle.read())
     found = content.get("schema") if isinstance(content, dict) else content
-    if found != SCHEMA:
-        older = isinstance(found, int) and found < SCHEMA
+    if found == 3:
+        content = _upgrade(content)
+    elif found != SCHEMA:
+        is_older = isinstance(found, int) and found < SCHEMA
         raise ValueError(
-            f"it has schema {short_repr(found)}; looselabels {__version__} reads schema {SCHEMA}. "
-            + ("Fit and save the model again." if older else "A newer looselabels may read it.")
+            f"it has schema {short_repr(found)}; looselabels {__version__} reads schemas 3 and "
+            f"{SCHEMA}. "
+            + ("Fit and save the model again." if is_older else "A newer looselabels may read it.")
         )
     match_names("it", content, KEYS)
     if content["estimator"] not in ESTIMATORS:
@@ -333,23 +314,55 @@ def _read_json(handle):
     return content
 
 
-def _read_decoupling(content):
+def _upgrade(content) -> dict:
+    """Return the content of a file of 0.1, schema 3, in the present form.
+
+    It does not say where numbers come from; this follows from the parameters. Nor does it contain
+    the floor of the class calibration, which was a constant.
+    """
+    content = dict(content)
+    parameters = content["parameters"]
+    keys = ("negative", "noise", "class_prior")
+    specified = {key: parameters.get(key) for key in keys}
+    strength, transition = float(parameters["strength"]), parameters.get("transition")
+    sources = sources_of(transition, **specified, strength=strength)
+    floor = 1e-6 if parameters.get("calibrate") == "classes" else 0.0
+    content["calibration"] = {"power": content.pop("power"), "floor": 0.0}
+    content["class_calibration"] = {"power": content.pop("class_power"), "floor": floor}
+    return content | {
+        "schema": SCHEMA,
+        "assumed": None,
+        "strength": str(strength),
+        "sources": sources._asdict(),
+    }
+
+
+def _read_decoupling(content) -> DecoupledClassifier:
     """Return the classifier without its arrays and its estimator."""
-    transition = _transition(content["transition"])
+    transition = _read_transition(content["transition"])
     parameters = content["parameters"]
     parameters["strength"] = float(parameters["strength"])
     if "transition" in parameters:
-        parameters["transition"] = _transition(parameters["transition"])
+        parameters["transition"] = _read_transition(parameters["transition"])
     for name, names in _names_of(transition):
         if isinstance(parameters[name], list):
             numbers = numbers_by_name(name, parameters[name], names)
             parameters[name] = dict(zip(names, numbers.tolist(), strict=True))
     clf = DecoupledClassifier(**parameters)
     clf._check_parameters()
+    check_specified(clf.transition, clf.negative, clf.noise, clf.class_prior, clf.strength)
     clf.transition_ = transition
-    clf.classes_, clf.labels_ = _as_array(transition.classes), _as_array(transition.labels)
-    clf.calibration_ = _calibration(content["power"])
-    clf.class_calibration_ = _calibration(content["class_power"])
+    clf.label_model_ = LabelModel(
+        transition=transition,
+        assumed=_read_transition(content["assumed"]),
+        class_prior=np.empty(0),  # among the arrays
+        class_prior_interval=None,
+        strength=_read_strength(content["strength"]),
+        sources=_read_sources(content["sources"]),
+    )
+    clf.classes_, clf.labels_ = map(as_name_array, (transition.classes, transition.labels))
+    clf.calibration_ = _read_calibration(content["calibration"])
+    clf.class_calibration_ = _read_calibration(content["class_calibration"])
     clf.n_iter_, clf.converged_ = int(content["n_iter"]), bool(content["converged"])
     if content["n_features_in"] is not None:
         clf.n_features_in_ = content["n_features_in"]
@@ -358,19 +371,39 @@ def _read_decoupling(content):
     return clf
 
 
-def _calibration(power):
-    if not 0 < float(power) < np.inf:
-        raise ValueError(f"power must be positive and finite; it is {power}.")
-    return Calibration(power=float(power))
+def _read_calibration(content) -> Calibration:
+    match_names("calibration", content, ("power", "floor"))
+    power, floor = float(content["power"]), float(content["floor"])
+    if not (0 < power < np.inf and 0 <= floor < 1):
+        raise ValueError(
+            f"power must be positive and finite and floor from 0 to 1; they are {power}, {floor}."
+        )
+    return Calibration(power=power, floor=floor)
 
 
-def _transition(content):
-    return Transition.from_json(json.dumps(content))
+def _read_transition(content):
+    return None if content is None else Transition.from_json(json.dumps(content))
+
+
+def _read_sources(content) -> Sources:
+    match_names("sources", content, Sources._fields)
+    known = (SPECIFIED, IMPLIED, ESTIMATED)
+    strange = [value for value in content.values() if value not in known]
+    if strange:
+        raise ValueError(f"a source must be one of {known}; it is {short_repr(strange[0])}.")
+    return Sources(**content)
+
+
+def _read_strength(text) -> float:
+    strength = float(text)
+    if not strength >= 0:
+        raise ValueError(f"strength must be 0 or more; it is {strength}.")
+    return strength
 
 
 def _read_arrays(handle, clf):
     """Set the arrays; numbers that do not fit the names are refused."""
-    _check_archive(handle)
+    check_archive(handle)
     classes, labels = clf.transition_.classes, clf.transition_.labels
     with np.load(handle, allow_pickle=False) as arrays:
         match_names("it", arrays.files, ARRAY_NAMES)
@@ -380,35 +413,39 @@ def _read_arrays(handle, clf):
     if ends.size:
         low, high = (numbers_by_name("class_prior_interval", end, classes) for end in ends)
         clf.class_prior_interval_ = low, high
-    clf.label_weights_ = numbers_by_name("label_weights", weights, labels) if weights.size else None
-    factor = numbers_by_name("factor", factor, labels) if factor.size else None
-    clf.calibration_ = clf.calibration_._replace(factor=factor)
+    weights = numbers_by_name("label_weights", weights, labels) if weights.size else None
+    clf.training_label_weights_ = weights
+    if factor.size:
+        factor = numbers_by_name("factor", factor, labels)
+        clf.calibration_ = clf.calibration_._replace(factor=factor)
     if class_factor.size:
         factor = numbers_by_name("class_factor", class_factor, classes)
-        floor = SURE if clf.calibrate == "classes" else 0.0
-        clf.class_calibration_ = clf.class_calibration_._replace(factor=factor, floor=floor)
+        clf.class_calibration_ = clf.class_calibration_._replace(factor=factor)
     clf.objective_ = objective.tolist()
+    clf.label_model_ = clf.label_model_._replace(
+        class_prior=clf.class_prior_, class_prior_interval=clf.class_prior_interval_
+    )
 
 
 def _read_estimator(skops, handle, trusted):
-    """Return the estimator, if it holds trusted types only."""
-    _check_archive(handle)
+    """Return the estimator, if it contains only trusted types."""
+    check_archive(handle)
+    trusted = [*TRUSTED, *TRUSTED_OLD, *trusted]
     try:
-        with warnings.catch_warnings():  # said once, not again for each tree
+        with warnings.catch_warnings():  # once is enough, not again for each tree
             warnings.simplefilter("ignore", InconsistentVersionWarning)
-            return skops.load(handle, trusted=list(trusted))
+            warnings.simplefilter("ignore", FutureWarning)  # old module names of 0.1
+            return skops.load(handle, trusted=trusted)
     except skops.exceptions.UntrustedTypesFoundException:
         unknown = sorted(set(skops.get_untrusted_types(file=handle)) - set(trusted))
         raise ValueError(
-            f"it holds types that are not known to be data, {', '.join(unknown)}. If you know "
-            f"them, and who made the file: load(path, trusted={unknown})."
+            f"it contains types that are not known to be data, {', '.join(unknown)}. If you know "
+            f"them and trust the author of the file: load(path, trusted={unknown})."
         ) from None
 
 
 def _check_labels(clf):
-    columns = clf.estimator_.classes_
-    if isinstance(clf.estimator_, FrozenEstimator):
-        columns = clf.transition_.label_index(columns)
+    columns = label_columns(clf.estimator_, clf.transition_)
     if not np.isin(columns, np.arange(len(clf.labels_))).all():
         raise ValueError(f"its labels are not those of {DECOUPLING}.")
 
@@ -416,15 +453,4 @@ def _check_labels(clf):
 def _check_classes(clf):
     forest = clf.class_estimator_
     if not isinstance(forest, ClassForest) or forest.estimators_[0].n_outputs_ != len(clf.classes_):
-        raise ValueError(f"it is no forest of the classes of {DECOUPLING}.")
-
-
-def _check_archive(handle):
-    """Refuse archives that we do not write: with folders in them, or compressed (bombs are)."""
-    with ZipFile(handle) as archive:
-        for member in archive.infolist():
-            if "/" in member.filename or "\\" in member.filename:
-                raise ValueError(f"it holds the path {short_repr(member.filename)}.")
-            if member.compress_type != ZIP_STORED:
-                raise ValueError(f"it holds {short_repr(member.filename)}, compressed.")
-    handle.seek(0)
+        raise ValueError(f"it is not a forest of the classes of {DECOUPLING}.")

@@ -1,23 +1,37 @@
-"""Makes the models of looselabels 0.1 that tests load."""
-import warnings; warnings.simplefilter("ignore")
+"""Made the models in this folder, with looselabels 0.1 (commit 71f73c0): python make.py FOLDER."""
+
 import sys
 from pathlib import Path
+
 import numpy as np
 from sklearn.datasets import load_iris
-import looselabels
-from looselabels import DecoupledClassifier, BalancedForestClassifier, KernelDensityClassifier, save
-print(looselabels.__file__)
-out = Path(sys.argv[1]); out.mkdir(exist_ok=True)
+
+from looselabels import (
+    BalancedForestClassifier,
+    DecoupledClassifier,
+    KernelDensityClassifier,
+    save,
+)
+
+out = Path(sys.argv[1])
+out.mkdir(exist_ok=True)
 X, y = load_iris(return_X_y=True)
-names = load_iris().target_names[y].astype(object); names[::3] = None
+names = load_iris().target_names[y]
+some = names.astype(object)
+some[::3] = None
 new = X[::7] + 0.05
-expected = {}
-forest = DecoupledClassifier(BalancedForestClassifier(3, random_state=0)).fit(X, names)
-assert forest.class_estimator_ is not None
-save(forest, out / "forest"); expected["forest"] = forest.predict_proba(new)
-kernel = DecoupledClassifier(KernelDensityClassifier(0.5), noise=0.1, calibrate="marginals").fit(X[::3], load_iris().target_names[y][::3])
-save(kernel, out / "kernel"); expected["kernel"] = kernel.predict_proba(new)
-p = np.clip(np.eye(3)[y] + .2, 0, None); p /= p.sum(1, keepdims=True)
-proba = DecoupledClassifier(noise=0.2).fit_from_proba(p, load_iris().target_names[y])
-save(proba, out / "proba"); expected["proba"] = proba.predict_proba(p[::7])
-np.savez(out / "expected.npz", **expected)
+label_proba = np.eye(3)[y] + 0.2
+label_proba /= label_proba.sum(axis=1, keepdims=True)
+
+forest = DecoupledClassifier(BalancedForestClassifier(3, random_state=0)).fit(X, some)
+save(forest, out / "forest")
+kernel = DecoupledClassifier(KernelDensityClassifier(0.5), noise=0.1, calibrate="marginals")
+save(kernel.fit(X[::3], names[::3]), out / "kernel")
+elsewhere = DecoupledClassifier(noise=0.2).fit_from_proba(label_proba, names)
+save(elsewhere, out / "proba")
+np.savez(
+    out / "expected.npz",
+    forest=forest.predict_proba(new),
+    kernel=kernel.predict_proba(new),
+    proba=elsewhere.predict_proba(label_proba[::7]),
+)

@@ -1,4 +1,4 @@
-"""Arrays to small PNG pictures inside the page, without an imaging library."""
+"""Arrays as small PNG images inside the page, without an imaging library."""
 
 import struct
 import zlib
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-SIDES = (64, 48, 40, 32, 28, 24, 20, 16, 12, 8)  # pixels; the first whose pictures fit is taken
+SIDES = (64, 48, 40, 32, 28, 24, 20, 16, 12, 8)  # pixels; the first size that fits is used
 
 
-def thumbnails(images: Sequence, most_bytes: int) -> list[str | None]:
-    """Return data URIs of the images, shrunk until all of them take at most `most_bytes`.
+def thumbnails(images: Sequence, max_bytes: int) -> list[str | None]:
+    """Return data URIs of the images, scaled down until they fit into `max_bytes` in total.
 
-    None stays None; where even the smallest do not fit, all are None.
+    None stays None. If even the smallest size does not fit, all are None.
 
     >>> thumbnails([np.eye(3), None], 1000)[0][:22]
     'data:image/png;base64,'
@@ -23,7 +23,7 @@ def thumbnails(images: Sequence, most_bytes: int) -> list[str | None]:
     pixels = _as_pixels(small)
     for side in SIDES:
         found = [None if image is None else _data_uri(_shrink(image, side)) for image in pixels]
-        if sum(len(uri) for uri in found if uri) <= most_bytes:
+        if sum(len(uri) for uri in found if uri) <= max_bytes:
             return found
     return [None] * len(pixels)
 
@@ -33,7 +33,7 @@ def png(pixels: np.ndarray) -> bytes:
     height, width = pixels.shape[:2]
     color = 2 if pixels.ndim == 3 else 0
     header = struct.pack(">2I5B", width, height, 8, color, 0, 0, 0)
-    # each line starts with the number of its filter; 0 is none
+    # each line starts with the number of its filter; 0 means no filter
     lines = np.insert(pixels.reshape(height, -1), 0, 0, axis=1)
     body = zlib.compress(lines.astype(np.uint8).tobytes(), 9)
     chunks = _chunk(b"IHDR", header) + _chunk(b"IDAT", body) + _chunk(b"IEND", b"")
@@ -65,24 +65,27 @@ def _check(i: int, image) -> np.ndarray | None:
 
 
 def _as_pixels(arrays: list) -> list:
-    """Return the arrays as uint8: what is not uint8 is stretched, all alike, from 0 to 255."""
+    """Return the arrays as uint8.
+
+    Arrays of other types share one scale: 0 is their smallest number, 255 their largest.
+    """
     other = [array for array in arrays if array is not None and array.dtype != np.uint8]
     finite = [array[np.isfinite(array)] for array in other]
     low = min((float(a.min()) for a in finite if a.size), default=0.0)
     high = max((float(a.max()) for a in finite if a.size), default=1.0)
     scale = 255 / (high - low) if high > low else 255.0
 
-    def stretch(array):
+    def scaled(array):
         if array is None or array.dtype == np.uint8:
             return array
         finite = np.nan_to_num(array.astype(float), nan=low, posinf=high, neginf=low)
         return (scale * (finite - low)).astype(np.uint8)
 
-    return [stretch(array) for array in arrays]
+    return [scaled(array) for array in arrays]
 
 
 def _shrink(pixels: np.ndarray, side: int) -> np.ndarray:
-    """Return means over blocks of pixels, at most `side` of them the longer way."""
+    """Return means over blocks of pixels, at most `side` blocks along the longer axis."""
     longest = max(pixels.shape[:2])
     for axis in (0, 1):
         length = pixels.shape[axis]

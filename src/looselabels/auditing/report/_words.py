@@ -1,144 +1,199 @@
-"""Names, numbers and sentences, as a person reads them."""
+"""How the page writes names, numbers and sentences."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from math import isfinite
 from unicodedata import east_asian_width
 
 from looselabels._names import shown
+from looselabels.estimation.reliability import LARGE_ERROR, SMALL_ERROR
 
-NOTHING = "–"  # stands where a number is missing
+NO_NUMBER = "–"  # written where a number is missing
+MAX_GROUPS = 5  # of classes that cannot be distinguished, before the rest is only counted
+
+SOURCE_NAMES = {
+    "label_rates": "How often each class is labeled",
+    "noise": "How often labels are wrong",
+    "class_prior": "Class shares",
+    "transition": "Transition as a whole",
+}
+SOURCES = {
+    "specified": "specified",
+    "implied": "implied by the label counts",
+    "estimated": "estimated",
+}
 
 
-def name(value, most=40) -> str:
-    """Return how the page writes a name: safe to print, never empty, at most `most` wide.
+# ------------------------------------------------------------------------------- names and numbers
+
+
+def name(value, max_width=40) -> str:
+    """Return a name as the page writes it: printable, never empty, at most `max_width` columns.
 
     >>> name(["pets", None]), name(" "), name("a" * 99, 5)
     ('pets: (unlabeled)', '(blank)', 'aaaa…')
     """
-    written = shown(plain(value), most)
-    return narrowed(written, most) if written.strip() else "(blank)"
+    written = shown(tuple_from_json(value), max_width)
+    return shortened(written, max_width) if written.strip() else "(blank)"
 
 
-def plain(value) -> Hashable:
-    """Return a name as it was before JSON, which writes tuples as lists."""
-    return tuple(plain(part) for part in value) if isinstance(value, list | tuple) else value
+def tuple_from_json(value) -> Hashable:
+    """Return a name with its lists as tuples: JSON has no tuples and writes them as lists."""
+    if isinstance(value, list | tuple):
+        return tuple(tuple_from_json(part) for part in value)
+    return value
 
 
-def narrowed(written: str, most: int) -> str:
-    """Return the text cut to `most` columns; a wide character, as in Chinese, takes two."""
-    if width(written) <= most:
+def shortened(written: str, max_width: int) -> str:
+    """Return the text, cut to `max_width` columns if it is wider.
+
+    >>> shortened("日本語", 5), shortened("日本", 4)
+    ('日本…', '日本')
+    """
+    if width(written) <= max_width:
         return written
-    while width(written) > most - 1:
+    while width(written) > max_width - 1:
         written = written[:-1]
     return written + "…"
 
 
 def width(written: str) -> int:
-    """Return how many columns a text takes."""
+    """Return the number of columns of a text; a wide character, as in Chinese, takes two."""
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in written)
 
 
-def text(value, most=400) -> str:
-    r"""Return a sentence without control characters or line breaks, cut to `most` letters.
+def clean(value, max_letters=400) -> str:
+    r"""Return a sentence in one line, without control characters, cut to `max_letters`.
 
-    >>> text("a\nb \x1b[31m")
+    >>> clean("a\nb \x1b[31m")
     'a b \\x1b[31m'
     """
-    letters = " ".join(str(value)[: 2 * most].split())
-    clean = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in letters)
-    return clean if len(clean) <= most else clean[: most - 1] + "…"
+    one_line = " ".join(str(value)[: 2 * max_letters].split())
+    printable = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in one_line)
+    return printable if len(printable) <= max_letters else printable[: max_letters - 1] + "…"
 
 
-def known(value) -> bool:
-    """Return whether there is a number at all."""
+def is_number(value) -> bool:
+    """Return whether a value is a finite number, neither None nor NaN."""
     return value is not None and isfinite(value)
 
 
 def count(value) -> str:
-    """Return a number of rows: 1,797."""
-    return f"{round(value):,}" if known(value) else NOTHING
+    """Return a number of rows with separators: 1,797."""
+    return f"{round(value):,}" if is_number(value) else NO_NUMBER
 
 
-def several(value, one: str, many: str) -> str:
-    """Return "1 class" or "2 classes"."""
+def plural(value, one: str, many: str) -> str:
+    """Return a count with its noun: "1 class", "2 classes"."""
     return f"{count(value)} {one if round(value) == 1 else many}"
 
 
 def percent(share, digits=0) -> str:
-    """Return a share for people: 20%, but 0.3% and 99.7% near the ends, where it matters.
+    """Return a share in percent, with more digits close to 0% and 100%.
 
     >>> [percent(share) for share in (0, 0.00001, 0.003, 0.2, 0.997, 0.99999, 1)]
     ['0%', '<0.01%', '0.3%', '20%', '99.7%', '>99.99%', '100%']
     """
-    if not known(share):
-        return NOTHING
-    rest = min(share, 1 - share)
-    if digits or rest >= 0.01 or rest <= 0:
+    if not is_number(share):
+        return NO_NUMBER
+    distance = min(share, 1 - share)  # to the closer end
+    if digits or distance >= 0.01 or distance <= 0:
         return f"{100 * share:.{digits}f}%"
-    if rest < 1e-4:
+    if distance < 1e-4:
         return "<0.01%" if share < 0.5 else ">99.99%"
-    return f"{100 * share:.{1 if rest >= 0.001 else 2}f}%"
+    return f"{100 * share:.{1 if distance >= 0.001 else 2}f}%"
 
 
-def interval(low, high, show=percent) -> str:
-    """Return "15% to 25%", or nothing where the number was told and has no interval."""
-    return f"{show(low)} to {show(high)}" if known(low) and known(high) and low < high else ""
+def is_interval(low, high) -> bool:
+    """Return whether two ends make an interval; those of a fixed number are equal."""
+    return is_number(low) and is_number(high) and low < high
 
 
-def all_of(names: Sequence, most=10) -> str:
-    """Return "a, b and c", or "a, b and 7 more"."""
-    written = [name(value) for value in names[:most]]
-    if len(names) > most:
-        written.append(f"{len(names) - most:,} more")
+def interval(low, high, write=percent) -> str:
+    """Return "15% to 25%", or nothing where there is no interval."""
+    return f"{write(low)} to {write(high)}" if is_interval(low, high) else ""
+
+
+def enumeration(names: Sequence, max_names=10) -> str:
+    """Return names as part of a sentence.
+
+    >>> enumeration(["cat", "dog", "cow"]), enumeration(["cat", "dog", "cow"], 2)
+    ('cat, dog and cow', 'cat, dog and 1 more')
+    """
+    written = [name(value) for value in names[:max_names]]
+    if len(names) > max_names:
+        written.append(f"{len(names) - max_names:,} more")
     return " and ".join([", ".join(written[:-1]), written[-1]] if len(written) > 1 else written)
 
 
 # --------------------------------------------------------------------------------------- sentences
 
 
-def verdict(content: Mapping) -> str:
-    """Return what the audit found, in one sentence."""
-    wrong, labeled = content["wrong"], content["n_labeled"]
+def verdict(content: Mapping, noise_is_possible: bool = True) -> str:
+    """Return the main result of the audit in one sentence.
+
+    `noise_is_possible` says whether the transition allows any label to be wrong.
+    """
+    wrong, n_labels = content["wrong"], count(content["n_labeled"])
+    if not content["n_labeled"]:
+        return "No row has a label, so there is no label to check."
+    if not noise_is_possible:
+        return f"All {n_labels} labels were assumed to be correct, so none of them is doubted."
     expected, doubted = round(wrong["expected"]), wrong["doubted"]
-    if not labeled:
-        return "No row has a label, so there is no label to doubt."
-    if expected < 1 and not doubted:
-        return f"Probably none of {count(labeled)} labels is wrong."
     if expected < 1:
-        found = f"Probably none of {count(labeled)} labels is wrong"
+        found = f"Probably none of the {n_labels} labels is wrong"
     else:
-        are = "is" if expected == 1 else "are"
-        share = percent(wrong["expected"] / labeled)
-        found = f"About {expected:,} of {count(labeled)} labels ({share}) {are} probably wrong"
-    if not doubted:
-        return f"{found}; no single one is more likely wrong than right."
-    return f"{found}; {doubted:,} {'is' if doubted == 1 else 'are'} worth a look first."
+        share = percent(wrong["expected"] / content["n_labeled"])
+        verb = "is" if expected == 1 else "are"
+        found = f"About {expected:,} of {n_labels} labels ({share}) {verb} probably wrong"
+    if doubted:
+        return f"{found}; {doubted:,} should be checked first."
+    if expected < 1:
+        return f"{found}."
+    return f"{found}; no single label is more likely wrong than right."
 
 
 def warnings(content: Mapping) -> list[str]:
-    """Return what to know before trusting the rest."""
-    found = [text(sentence) for sentence in content.get("warnings", ())]
-    unseen, alike = content.get("unsupported_labels"), content.get("indistinct_classes") or ()
-    if unseen:
-        found.append(f"The design names labels that no row has: {all_of(unseen)}.")
-    for names in alike[:5]:
+    """Return what the reader should know before relying on the numbers."""
+    found = [clean(sentence) for sentence in content.get("warnings", ())]
+    unused, groups = content.get("unsupported_labels"), content.get("indistinct_classes") or ()
+    if unused:
+        found.append(f"The design names labels that no row has: {enumeration(unused)}.")
+    for classes in groups[:MAX_GROUPS]:
         found.append(
-            f"No label tells {all_of(names)} apart. How rows divide between them is a guess."
+            f"The classes {enumeration(classes)} have identical label distributions and cannot be "
+            "distinguished; how rows are divided among them is arbitrary."
         )
-    if len(alike) > 5:
-        found.append(f"{len(alike) - 5:,} more groups of classes are not told apart by any label.")
+    if len(groups) > MAX_GROUPS:
+        more = plural(len(groups) - MAX_GROUPS, "more group of classes", "more groups of classes")
+        found.append(f"There is no way to distinguish the classes within {more}.")
     if not content.get("converged", True):
-        found.append("The estimate was stopped before it settled; the numbers may still move.")
+        found.append("The estimation stopped before it converged; the numbers may still change.")
     return found
 
 
+def transition_sentence(source: str | None) -> str:
+    """Return where the transition comes from; None: it is unknown, but no estimate."""
+    return {
+        "specified": "You specified the transition; it was used unchanged.",
+        "implied": "The label counts imply the transition; it was used unchanged.",
+        "estimated": "The transition was estimated from the data.",
+    }.get(source or "", "The transition was used unchanged.")
+
+
 def calibration_verdict(error) -> str:
-    """Return how far to trust what the model says."""
-    if not known(error):
+    """Return how far single probabilities can be trusted, given the calibration error.
+
+    >>> print(calibration_verdict(0.121))
+    Predicted label probabilities are off by 12.1 percentage points on average; do not trust \
+single doubts.
+    """
+    if not is_number(error):
         return ""
-    points = f"{100 * error:.1f} percentage points"
-    if error < 0.03:
-        return f"Said and seen differ by {points} on average: close."
-    if error < 0.08:
-        return f"Said and seen differ by {points} on average: read single doubts with some care."
-    return f"Said and seen differ by {points} on average: too much to trust single doubts."
+    found = (
+        f"Predicted label probabilities are off by {100 * error:.1f} percentage points on average"
+    )
+    if error < SMALL_ERROR:
+        return f"{found}, which is a small error."
+    if error < LARGE_ERROR:
+        return f"{found}; treat single doubts with care."
+    return f"{found}; do not trust single doubts."

@@ -1,6 +1,6 @@
 "use strict";
 
-// The page is complete without this: it only adds sorting and filters to the table of rows.
+// Adds sorting and filters to the table of rows. The page is complete without it.
 (() => {
   const table = document.getElementById("rows");
   if (!table) return;
@@ -52,5 +52,5 @@
 
   for (const select of [byLabel, byClass]) select.addEventListener("change", filter);
   document.getElementById("controls").hidden = false;
-  filter(); // a browser may have kept what was chosen before a reload
+  filter(); // browsers may restore the filters after a reload
 })();

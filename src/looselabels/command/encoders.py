@@ -1,0 +1,351 @@
+"""Columns of a table as numbers: one encoder per kind of column.
+
+A column holds numbers, dates, few categories, or text. `fit_column` decides which; the fields of
+an encoder are JSON values and plain arrays, so that it can be saved without pickle.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from looselabels._validation import short_repr, some_of
+from looselabels.command.tables import NUMBER, TableError, is_text, pa, pc, pd, row_location
+
+MIN_ROWS_OF_IDENTIFIER = 20  # in fewer rows, distinct values are no sign of an identifier
+MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers or dates
+MAX_CATEGORIES = 40
+N_HASHES, N_COMPONENTS, N_SAMPLES = 2**14, 20, 10_000  # of a text column
+PARTS = ("days", "month", "day", "day_of_week", "hour")  # of a date
+DATE_STYLES = (  # month before day where both are possible, as in pandas
+    *("%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y.%m.%d"),
+    *("%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"),
+    *("%d-%b-%Y", "%d-%b-%y", "%d/%b/%Y"),
+)
+TIME_STYLES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
+
+
+class Column(NamedTuple):
+    """A column, and the table it is from: an error names the line of a cell."""
+
+    name: str
+    cells: Any  # a pyarrow array; text is large_string
+    frame: Any
+
+    def error(self, position, reason) -> TableError:
+        """Return the error about one cell, or about the whole column if `position` is None."""
+        name = short_repr(self.name)
+        if position is None:
+            return TableError(f"Column {name} {reason}; it holds {self.cells.type}.")
+        value = short_repr(self.cells[position].as_py())
+        where = f"{row_location(self.frame, position)}, column {name}"
+        return TableError(f"{where}: {value} {reason}. Correct the cell, or empty it.")
+
+
+class FittedColumn(NamedTuple):
+    """How a column is encoded, or why it is ignored."""
+
+    column: str
+    encoder: Any = None
+    encoded: Any = None  # an array of one row per cell
+    why: str = ""  # the reason to ignore the column, if any
+    note: str = ""  # what the user should know about how it was read
+
+
+def fit_column(column: Column, named: bool) -> FittedColumn:
+    """Return the encoder of a column and the encoded cells, or the reason to ignore the column.
+
+    A column that the user `named` is not ignored for looking like an identifier.
+    """
+    name, cells = column.name, column.cells
+    if cells.null_count == len(cells):
+        return FittedColumn(name, why="every cell is empty")
+    if found := Numbers.fit(column, named) or Dates.fit(column):
+        return found
+    if not is_text(cells.type):
+        return FittedColumn(name, why=f"it holds {cells.type}, which is not supported")
+    texts = cells.unique().drop_null().to_pylist()
+    if len(texts) == 1 and not cells.null_count:
+        return FittedColumn(name, why=f"every cell is {short_repr(texts[0])}")
+    if not named and MIN_ROWS_OF_IDENTIFIER <= len(cells) == len(texts):
+        words = pc.match_substring_regex(cells, r"^[\w.@:/+\-]{1,64}$")
+        if pc.all(words).as_py():
+            return FittedColumn(name, why="every row has a different word, like an identifier")
+    kind = ENCODERS["categories" if len(texts) <= MAX_CATEGORIES else "text"]
+    encoder = kind.fit(column, texts)
+    return FittedColumn(name, encoder, encoder.encode(column))
+
+
+@dataclass
+class Encoder:
+    """Turns the cells of a column into features; its fields are all that is saved."""
+
+    column: str
+    names: list[str]  # of the features
+    kind: ClassVar[str]  # as saved in JSON
+    arrays: ClassVar[tuple[str, ...]] = ()  # the fields that are saved as arrays
+
+
+@dataclass
+class Numbers(Encoder):
+    """Numbers as they are; NaN where a cell is missing."""
+
+    kind = "numbers"
+
+    @classmethod
+    def fit(cls, column, named) -> FittedColumn | None:
+        """Return the fitted column, or None if it does not hold numbers."""
+        values = _numbers(column.cells)
+        if values is None or np.isnan(values).all():
+            return None
+        why = ""
+        if np.ptp(values) == 0:  # not if cells are missing, which may be informative
+            why = f"every cell is {short_repr(column.cells[0].as_py())}"
+        elif not named and _is_identifier(column.name, values):
+            why = "every row has a different whole number, like an identifier"
+        note = _note_missing(column, np.isnan(values))
+        encoder = cls(column.name, [column.name])
+        return FittedColumn(column.name, encoder, _narrow(column, values), why, note)
+
+    def encode(self, column) -> np.ndarray:
+        """Return the numbers; NaN where a cell is missing."""
+        values = _numbers(column.cells)
+        if values is not None:
+            return _narrow(column, values)
+        if not is_text(column.cells.type):
+            raise column.error(None, "should hold numbers")
+        fits = pc.match_substring_regex(_without_missing(column.cells), NUMBER)
+        position = pc.index(fits, False).as_py()
+        raise column.error(position, "is not a number, but its column holds numbers")
+
+
+def _numbers(cells):
+    """Return a column as float64, or None if it does not hold numbers."""
+    types, kind, scale = pa.types, cells.type, 1.0
+    if types.is_duration(kind):
+        cells, scale = cells.cast(pa.duration("us"), safe=False).cast(pa.int64()), 1e6
+    elif types.is_temporal(kind) or types.is_nested(kind):
+        return None
+    try:
+        try:
+            numbers = cells.cast(pa.float64(), safe=False)
+        except pa.ArrowInvalid:
+            numbers = _without_missing(cells).cast(pa.float64())
+    except pa.ArrowException:
+        return None
+    return numbers.to_numpy(zero_copy_only=False) / scale
+
+
+def _without_missing(cells):
+    """Return trimmed text; null where it is one of the `MISSING` words."""
+    trimmed = pc.utf8_trim_whitespace(cells)
+    missing = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(MISSING, cells.type))
+    return pc.if_else(missing, None, trimmed)
+
+
+def _note_missing(column, missing) -> str:
+    """Return a sentence on the words that were read as missing values."""
+    words = column.cells.filter(pa.array(missing)).drop_null()
+    if not is_text(words.type) or not len(words):
+        return ""
+    cells = f"{len(words)} cell{'s' if len(words) > 1 else ''}"
+    shown = some_of(words.unique().to_pylist())
+    return f"Column {short_repr(column.name)}: {cells} ({shown}) read as missing."
+
+
+def _narrow(column, values) -> np.ndarray:
+    """Return float32 values; raise if one of them is infinite."""
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32)
+    infinite = np.isinf(narrow)
+    if infinite.any():
+        raise column.error(int(infinite.argmax()), "is not a finite number (in single precision)")
+    return narrow
+
+
+def _is_identifier(name, values) -> bool:
+    """Return whether numbers look like an identifier of rows.
+
+    They are whole and distinct, and they are sorted, nearly without gaps, or named like an id.
+    """
+    if len(values) < MIN_ROWS_OF_IDENTIFIER or not (values == np.floor(values)).all():
+        return False
+    ordered = np.sort(values)
+    if not (np.diff(ordered) > 0).all():
+        return False
+    called = re.search(r"(?i)(^|[\W_])(id|idx|index|key|nr|no)$|(?-i:[a-z]I[dD]$)", str(name))
+    dense = ordered[-1] - ordered[0] < 2 * len(values)
+    return bool(called) or dense or bool((ordered == values).all())
+
+
+@dataclass
+class Dates(Encoder):
+    """Days since 1970, and the month, day, day of the week and hour if they vary."""
+
+    format: str | None  # of dates that are text
+    parts: list[str]
+    kind = "dates"
+
+    @classmethod
+    def fit(cls, column) -> FittedColumn | None:
+        """Return the fitted column, or None if it does not hold dates."""
+        name, kind, style = column.name, column.cells.type, None
+        if is_text(kind):
+            style = _date_format(_without_missing(column.cells).unique().drop_null().to_pylist())
+        if style is None and not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+            return None
+        encoder = cls(name, [], style, list(PARTS))
+        encoded = encoder.encode(column)
+        note = f"Column {short_repr(name)}: read as dates, {style}. " if style else ""
+        note += _note_missing(column, np.isnan(encoded[:, 0]))
+        varies = [np.ptp(part) != 0 for part in encoded.T]
+        encoder.parts = [part for part, does in zip(PARTS, varies, strict=True) if does]
+        encoder.names = [f"{name} {part}" for part in encoder.parts]
+        why = "" if encoder.parts else f"every cell is {column.cells[0].as_py()}"
+        return FittedColumn(name, encoder, encoded[:, varies], why, note.strip())
+
+    def encode(self, column) -> np.ndarray:
+        """Return the days since 1970 and the parts of each date; NaN where a cell is missing."""
+        if is_text(column.cells.type):
+            codes, texts = _distinct(_without_missing(column.cells))
+            dates = _parsed(texts, self.format or "ISO8601")
+            if np.isnat(dates).any():
+                position = int(np.isin(codes, np.flatnonzero(np.isnat(dates))).argmax())
+                reason = f"is not a date like the others of its column ({self.format})"
+                raise column.error(position, reason)
+            dates = np.append(dates, np.datetime64("NaT", "us"))[codes]  # the last is for code -1
+        elif pa.types.is_timestamp(column.cells.type) or pa.types.is_date(column.cells.type):
+            times = column.cells.cast(pa.timestamp("us"), safe=False)
+            dates = times.to_numpy(zero_copy_only=False)
+        else:
+            raise column.error(None, "should hold dates")
+        known = {"days": (dates - np.datetime64(0, "us")) / np.timedelta64(1, "D")}
+        known |= {part: getattr(pd.Series(dates).dt, part) for part in PARTS[1:]}
+        return np.column_stack([known[part] for part in self.parts]).astype(np.float32)
+
+
+def _parsed(texts, style) -> np.ndarray:
+    """Return dates; NaT where a text does not have this format."""
+    dates = pd.to_datetime(pd.Series(texts, dtype=object), format=style, errors="coerce", utc=True)
+    return dates.dt.tz_localize(None).to_numpy().astype("M8[us]")
+
+
+def _date_format(texts) -> str | None:
+    """Return the format that fits all dates: 13/1/2000 shows which number is the day."""
+    if not texts or not re.search(r"\d", texts[0]):
+        return None
+    styles = ["ISO8601"] if re.match(r"\d{4}-\d\d", texts[0]) else []
+    styles += [d + t for d in DATE_STYLES for t in TIME_STYLES if _is_date(texts[0], d + t)]
+    for style in styles:
+        if not any(np.isnat(_parsed(part, style)).any() for part in (texts[:50], texts)):
+            return style
+    return None
+
+
+def _is_date(text, style) -> bool:
+    try:
+        return bool(datetime.strptime(text, style))
+    except ValueError:
+        return False
+
+
+def _distinct(cells):
+    """Return the position of each cell among the distinct texts (-1: missing), and these texts."""
+    encoded = cells.cast(pa.large_string()).dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return codes, encoded.dictionary.to_pylist()
+
+
+@dataclass
+class Categories(Encoder):
+    """A feature per category: 1 for its cells, otherwise 0."""
+
+    values: list[str | None]  # one per feature; None is a missing cell
+    kind = "categories"
+
+    @classmethod
+    def fit(cls, column, texts):
+        """Return the encoder of a column with these distinct `texts`."""
+        name, values = column.name, sorted(texts)
+        names = [f"{name} = {value}" for value in values]
+        if column.cells.null_count:
+            return cls(name, [*names, f"{name} is missing"], [*values, None])
+        start = len(values) == 2  # the second of two categories is 1 minus the first
+        return cls(name, names[start:], values[start:])
+
+    def encode(self, column) -> np.ndarray:
+        """Return 1 in the column of a cell's category; only zeros for a new category."""
+        codes, texts = _distinct(column.cells)
+        place = {value: i for i, value in enumerate(self.values)}
+        rows = [place.get(text, len(place)) for text in (*texts, None)]
+        return np.eye(len(place) + 1, len(place), dtype=np.float32)[rows][codes]
+
+
+@dataclass
+class Text(Encoder):
+    """Components of the n-grams of text (latent semantic analysis)."""
+
+    analyzer: str
+    idf: np.ndarray
+    components: np.ndarray
+    kind, arrays = "text", ("idf", "components")
+
+    def __post_init__(self):
+        if {self.idf.shape, self.components.shape[1:]} != {(N_HASHES,)}:
+            name = short_repr(self.column)
+            raise ValueError(f"the arrays of the text column {name} have the wrong shape.")
+
+    @classmethod
+    def fit(cls, column, texts):
+        """Return the encoder of a column with these distinct `texts`; a sample of them is used."""
+        from sklearn.utils.extmath import randomized_svd
+        from threadpoolctl import threadpool_limits
+
+        chosen = np.random.default_rng(0).permutation(len(texts))[:N_SAMPLES]
+        sample = [texts[i] for i in chosen]
+        words = np.mean([text.count(" ") for text in sample])
+        analyzer = "word" if words > 6 else "char_wb"
+        counts = _counts(sample, analyzer)
+        seen = np.bincount(counts.indices, minlength=N_HASHES)
+        idf = np.log((1 + len(sample)) / (1 + seen)).astype(np.float32) + 1
+        with threadpool_limits(1):  # threads slow down products with so few columns
+            svd = randomized_svd(_weighted(counts, idf), N_COMPONENTS, n_iter=3, random_state=0)
+        names = [f"{column.name} #{i + 1}" for i in range(len(svd[2]))]
+        return cls(column.name, names, analyzer, idf, svd[2])
+
+    def encode(self, column) -> np.ndarray:
+        """Return the components of each text; 0 where a cell is missing."""
+        codes, texts = _distinct(column.cells)
+        encoded = np.zeros((len(texts) + 1, len(self.components)), np.float32)  # the last: missing
+        for start in range(0, len(texts), N_SAMPLES):
+            counts = _counts(texts[start : start + N_SAMPLES], self.analyzer)
+            block = _weighted(counts, self.idf) @ self.components.T
+            encoded[start : start + len(block)] = block
+        return encoded[codes]
+
+
+def _counts(texts, analyzer):
+    """Return how often each n-gram occurs; hashing needs no vocabulary."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    return HashingVectorizer(
+        analyzer=analyzer,
+        ngram_range=(3, 4) if analyzer == "char_wb" else (1, 1),
+        n_features=N_HASHES,
+        alternate_sign=False,
+        norm=None,
+        dtype=np.float32,
+    ).transform(texts)
+
+
+def _weighted(counts, idf):
+    """Return rows of unit length; rare n-grams have higher weights."""
+    from sklearn.preprocessing import normalize
+
+    counts.data *= idf[counts.indices]
+    return normalize(counts, copy=False)
+
+
+ENCODERS: dict[str, Any] = {kind.kind: kind for kind in (Numbers, Dates, Categories, Text)}

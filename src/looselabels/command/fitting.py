@@ -1,0 +1,56 @@
+"""A table of features and its labels → a fitted classifier."""
+
+from threadpoolctl import threadpool_limits
+
+from looselabels.command.labels import Labels
+from looselabels.learning.classifier import DecoupledClassifier
+
+MIN_ROWS_FOR_THREADS = 10_000  # boosting with fewer rows is faster with one thread
+
+
+def fit(X, y, labels: Labels, *, model="forest", seed=0, n_jobs=None) -> DecoupledClassifier:
+    """Return a classifier fitted to features and labels.
+
+    `model` is "forest", "linear", "kernel" or "boosting".
+    """
+    clf = _classifier(_estimator(model), labels, seed, n_jobs)
+    # threads make small trees slower, up to tenfold on busy cores
+    one_thread = model == "boosting" and len(X) < MIN_ROWS_FOR_THREADS
+    with threadpool_limits(1 if one_thread else None, "openmp"):
+        return clf.fit(X, y)
+
+
+def fit_from_proba(label_proba, y, labels: Labels, *, seed=0) -> DecoupledClassifier:
+    """Return a classifier fitted to p(label | x) of another model."""
+    return _classifier(None, labels, seed, None).fit_from_proba(label_proba, y)
+
+
+def _classifier(estimator, labels, seed, n_jobs):
+    return DecoupledClassifier(
+        estimator,
+        labels.design,
+        negative=labels.negative if labels.design is None else None,
+        noise=labels.noise,
+        refit=False,  # with a refit, fewer of the suggested classes in the demo are correct
+        n_jobs=n_jobs,
+        random_state=seed,
+    )
+
+
+def _estimator(model: str):
+    """Return the classifier of that name; None is the default, a forest."""
+    if model == "linear":
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    if model == "kernel":
+        from looselabels.learning.density import KernelDensityClassifier
+
+        return KernelDensityClassifier()
+    if model == "boosting":
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        return HistGradientBoostingClassifier(random_state=0)
+    return None

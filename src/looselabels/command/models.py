@@ -1,0 +1,86 @@
+"""Models on disk: a classifier and the features it needs, saved, loaded, and applied to a table."""
+
+from pathlib import Path
+
+import numpy as np
+
+from looselabels._names import shown
+from looselabels.auditing.audit import audit
+from looselabels.command import features as columns
+from looselabels.command.features import Features
+from looselabels.command.labels import cells_as_labels, check_known
+from looselabels.command.tables import add_columns, values_of_one_type
+from looselabels.learning import persistence
+from looselabels.learning.classifier import DecoupledClassifier
+from looselabels.learning.persistence import load, save
+
+# What a model consists of, as a tree for `unexpected_files`.
+MODEL_FILES = {
+    "classifier": dict.fromkeys(persistence.FILES),
+    "features": dict.fromkeys(columns.FILES),
+}
+
+
+def write_model(folder: Path, clf, features: Features | None) -> None:
+    """Write a model for `read_model`: the classifier and, if it has them, its features."""
+    folder.mkdir(exist_ok=True)
+    save(clf, folder / "classifier")
+    if features is not None:
+        (folder / "features").mkdir()
+        features.save(folder / "features")
+
+
+def read_model(folder: Path) -> tuple[DecoupledClassifier, Features]:
+    """Return the classifier and the features of a model."""
+    if not folder.exists():
+        raise FileNotFoundError(
+            f"{folder} does not exist; looselabels audit and looselabels fit write a model."
+        )
+    if not (folder / "classifier").is_dir():
+        raise ValueError(
+            f"{folder} is not a model: a model is a folder written by looselabels audit or fit."
+        )
+    if not (folder / "features").is_dir():
+        raise ValueError(
+            f"{folder} was fitted to the probabilities of another model and cannot predict from a "
+            "table. In Python, use looselabels.load and predict_proba(label_proba)."
+        )
+    return load(folder / "classifier"), Features.load(folder / "features")
+
+
+def with_classes(frame, clf, features: Features, *, label=None, unlabeled=(), all_classes=False):
+    """Return a table with predicted classes as additional columns.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    clf, features : DecoupledClassifier and Features
+        A model, as returned by `read_model`.
+    label : str, default=None
+        A column of labels. If given, predictions are p(class | x, label), with the doubt about
+        each label in a further column.
+    unlabeled : sequence of str, default=()
+        Cells of `label` that mean "no label", in addition to empty ones.
+    all_classes : bool, default=False
+        Whether to add a column with the probability of each class.
+    """
+    X = features.transform(frame)
+    proba, doubt = clf.predict_proba(X), {}
+    if label is not None:
+        known = clf.transition_.labels
+        y = cells_as_labels(frame[label], unlabeled, known)
+        check_known(y, tuple(dict.fromkeys((*known, None))), label)
+        # a missing label that the transition does not include says nothing about the class
+        rows = [i for i, name in enumerate(y) if name is not None or None in known]
+        doubt = {"doubt": np.zeros(len(y))}
+        if rows:
+            found = audit(clf, [y[i] for i in rows], X[rows])
+            proba[rows], doubt["doubt"][rows] = found.class_proba_given_label, found.doubt
+    names = values_of_one_type(clf.transition_.classes)
+    best = {"class": names[proba.argmax(axis=1)], "class_proba": proba.max(axis=1)}
+    frame = add_columns(frame, best | doubt)
+    if all_classes:
+        for k, name in enumerate(names):
+            frame = add_columns(frame, {f"p({shown(name, 60)})": proba[:, k]})
+    return frame

@@ -1,0 +1,110 @@
+"""Sentences for the user: what was assumed, what was ignored, and which warnings occurred."""
+
+import warnings
+from contextlib import contextmanager
+
+from looselabels._names import shown
+from looselabels._validation import short_repr
+from looselabels.auditing.audit import Audit
+from looselabels.command.features import Features
+from looselabels.command.labels import Labels
+
+MAX_COLUMNS = 5  # ignored columns that are named
+
+
+@contextmanager
+def collect_warnings():
+    """Yield a list that receives each distinct warning as one line; none of them is shown."""
+    notes: list[str] = []
+    about_code = (DeprecationWarning, FutureWarning, PendingDeprecationWarning)
+
+    def note(message, category, *_):
+        text = " ".join(str(message).split())
+        if not issubclass(category, about_code) and text not in notes:
+            notes.append(text)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = note
+        yield notes
+
+
+def describe(found: Audit, labels: Labels) -> list[str]:
+    """Return sentences on the assumptions about the labels, and where each number comes from."""
+    n_labeled, n_rows = int(found.is_labeled.sum()), len(found.label_index)
+    return [
+        f"{n_labeled:,} of {n_rows:,} rows have a label ({n_labeled / n_rows:.0%}).",
+        *_describe_label_rates(found, labels, n_labeled < n_rows),
+        _describe_noise(found, labels),
+        *_describe_class_prior(found),
+        *_describe_dependence(found),
+    ]
+
+
+def _describe_label_rates(found, labels, has_unlabeled):
+    source = found.model.sources.label_rates
+    if source == "specified":
+        return ["You specified p(label | class) with a design."] if labels.design else []
+    if source == "estimated":
+        missing = found.transition.labels.index(None)
+        rate = 1 - found.transition.proba[0, missing]
+        return [
+            f"Unlabeled rows may belong to any class. '{shown(labels.negative)}' is never labeled; "
+            f"{rate:.0%} of the rows of every other class are labeled (estimated from the data)."
+        ]
+    if has_unlabeled:
+        return [
+            "Labels are missing at random: every class is labeled at the same rate, which follows "
+            "from the label counts."
+        ]
+    return []
+
+
+def _describe_noise(found, labels):
+    if found.model.sources.noise == "estimated":
+        return "The rate of wrong labels was estimated from the data."
+    if labels.noise:
+        return f"You specified that {100 * labels.noise:.3g}% of labels are wrong."
+    if labels.design is not None:
+        return "You specified no label noise beyond that of the design."
+    return "You specified that given labels are correct."
+
+
+def _describe_class_prior(found):
+    if found.model.sources.class_prior == "estimated":
+        return ["The class shares were estimated from the data."]
+    return []
+
+
+def _describe_dependence(found):
+    """Say whether it was tested that labels depend on the class only; failures are warnings."""
+    return [
+        "Labels are assumed to depend only on the class of a row "
+        f"({'not tested' if finding.p_value is None else 'a test found no contradiction'})."
+        for finding in found.findings
+        if finding.kind == "instance" and not finding.found
+    ]
+
+
+def violated_assumptions(found: Audit) -> list[str]:
+    """Return sentences on assumptions that the data contradict.
+
+    Classes with identical label distributions are left out: the page has a section on them.
+    """
+    has_identical = bool(found.transition.indistinct_classes())
+    return [
+        finding.words
+        for finding in found.findings
+        if finding.found and not (has_identical and finding.kind == "identifiability")
+    ]
+
+
+def ignored_columns(features: Features | None) -> list[str]:
+    """Return one sentence on the columns that are not used, or an empty list."""
+    if features is None or not features.ignored:
+        return []
+    named = features.ignored[:MAX_COLUMNS]
+    reasons = "; ".join(f"{short_repr(name)}: {why}" for name, why in named)
+    n_more = len(features.ignored) - len(named)
+    more = f"; and {n_more} more" if n_more else ""
+    return [f"Ignored columns: {reasons}{more}."]

@@ -1,0 +1,66 @@
+"""Losses of given labels, by which models of label_proba or class_proba are compared.
+
+Each model is first corrected as well as it can be, because calibration follows later: otherwise the
+smoothest model would win wherever labels are wrong.
+"""
+
+import numpy as np
+
+from looselabels.estimation.calibration import (
+    MIN_CLASS_PROBA,
+    TINY,
+    fit_class_calibration,
+    softmax,
+)
+
+
+def label_losses(label_proba, label_index, sample_weight) -> np.ndarray:
+    """Return −log p of the given labels after the best correction that needs no classes.
+
+        p(s|x) = (1 − ε) P_s^β / Σ_t P_t^β + ε q_s
+
+    with a power β and a share ε of labels that do not depend on x: they follow the label
+    frequencies q. Without ε the smoothest P would win wherever labels are wrong.
+
+    >>> confident = np.array([[0.9, 0.1]] * 4 + [[0.1, 0.9]] * 4)
+    >>> label_losses(confident, np.array([0, 0, 0, 1, 1, 1, 1, 0]), np.ones(8)).round(2)
+    array([0.29, 0.29, 0.29, 1.39, 0.29, 0.29, 0.29, 1.39])
+    """
+    from scipy.optimize import minimize
+
+    logs = np.log(np.maximum(label_proba, MIN_CLASS_PROBA), dtype=np.float64)
+    rows = np.arange(len(logs))
+    given = logs[rows, label_index]
+    weight = sample_weight / np.sum(sample_weight)
+    share = np.bincount(label_index, weight, logs.shape[1])[label_index]
+
+    def losses_and_gradient(theta):
+        power, blind = np.exp(theta[0]), 1 / (1 + np.exp(-theta[1]))
+        scaled, _ = softmax(power * logs)
+        own = scaled[rows, label_index]
+        mixed = (1 - blind) * own + blind * share
+        by_power = (1 - blind) * own * (given - np.sum(scaled * logs, axis=1)) * power
+        by_blind = (share - own) * blind * (1 - blind)
+        return -np.log(mixed), -np.array([weight @ (by_power / mixed), weight @ (by_blind / mixed)])
+
+    def loss(theta):
+        losses, gradient = losses_and_gradient(theta)
+        return weight @ losses, gradient
+
+    starts = ((0.0, -3.0), (1.0, 0.0))  # few or many labels independent of x: it is not convex
+    found = [
+        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(-3, 3), (-9, 3)])
+        for start in starts
+    ]
+    return losses_and_gradient(min(found, key=lambda one: one.fun).x)[0]
+
+
+def class_losses(
+    class_proba, transition, label_index, sample_weight=None, class_weights=None
+) -> np.ndarray:
+    """Return −log p of the given labels by class_proba, calibrated through the transition."""
+    calibration, _ = fit_class_calibration(
+        class_proba, transition, label_index, sample_weight, class_weights
+    )
+    given = np.asarray(transition).T[label_index]
+    return -np.log(np.maximum(np.sum(calibration.apply(class_proba) * given, axis=1), TINY))

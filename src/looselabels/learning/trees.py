@@ -1,0 +1,214 @@
+"""What both forests share: balanced draws of rows, leaves of a chosen size, out-of-bag predictions.
+
+**Draws.** Each tree is grown on its own draw of rows, with replacement: a fixed number of rows of
+each label. So the label frequencies in the draws, and with them the weighted distribution that the
+forest estimates, are known exactly (`estimation/weighting.py`).
+
+**Leaves.** How many rows a prediction should rest on depends on the data: one where classes are
+well separated, thirty where they overlap or labels are wrong. Trees are grown to single rows; then
+a leaf with fewer than m rows predicts what its nearest ancestor with m rows predicts. m is the
+smallest of four sizes whose out-of-bag loss is within one standard error of the best.
+
+imbalanced-learn's BalancedRandomForestClassifier (0.14) predicts out of bag only rows that are in a
+tree's draw but not in its bootstrap sample, while nearly all unlabeled rows are outside of the
+draw. scikit-learn's own forests draw rows in private functions, which differ between 1.6 and 1.9.
+So these forests are built from scikit-learn's public trees.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from looselabels.estimation.sampling import limit_rows, sample_rows
+
+LEAF_SIZES = (1, 3, 10, 30)
+MAX_ROWS, MIN_ROWS = 10_000, 1_000  # by which the leaf size is chosen; fewer with many labels
+
+
+class Draws(NamedTuple):
+    """How each tree draws its rows: so many of each stratum, with these probabilities."""
+
+    strata: list  #: for each label: its rows with weight, and the probability of each
+    sizes: np.ndarray  #: rows that a tree draws of each label
+
+    @classmethod
+    def of(cls, label_index, n_labels, sample_weight, draw_sizes: Callable) -> "Draws":
+        """Return the draws for a rule that maps the rows of each label to rows to draw."""
+        strata = []
+        for k in range(n_labels):
+            rows = np.flatnonzero((label_index == k) & (sample_weight > 0))
+            strata.append((rows, sample_weight[rows] / sample_weight[rows].sum()))
+        return cls(strata, draw_sizes(np.array([len(rows) for rows, _ in strata])))
+
+    def rows(self, seed) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of one tree's draw, and how many times each is in it."""
+        rng = np.random.default_rng(seed)
+        pairs = zip(self.strata, self.sizes, strict=True)
+        drawn = [rng.choice(rows, size, p=p) for (rows, p), size in pairs]
+        return np.unique(np.concatenate(drawn), return_counts=True)
+
+    def label_weights(self, shares) -> np.ndarray:
+        """Return how many times as frequent each label is in a draw as in the data."""
+        return self.sizes / self.sizes.sum() / shares
+
+
+class LeafChoice(NamedTuple):
+    """The rows and the loss by which the leaf size of a forest is chosen."""
+
+    rows: np.ndarray
+    weight: np.ndarray
+    losses: Callable  #: (probabilities, rows, weights) → loss of each row
+
+    @classmethod
+    def of(cls, draws: Draws, shares, losses) -> "LeafChoice":
+        """Return a choice by all rows, or by some rows of each label weighted to its share."""
+        rng, parts, n_strata = np.random.default_rng(0), [], len(draws.strata)
+        most = limit_rows(n_strata, MAX_ROWS, MIN_ROWS)
+        n_rows = sum(len(rows) for rows, _ in draws.strata)
+        for (rows, p), share in zip(draws.strata, shares, strict=True):
+            few = sample_rows(len(rows), -(-most // n_strata), random_state=rng, shuffle=True)
+            parts.append((rows[few], n_rows * share * p[few] / p[few].sum()))
+        tried, weight = map(np.concatenate, zip(*parts, strict=True))
+        return cls(tried, weight, losses)
+
+    def leaf_size(self, predicted) -> int:
+        """Return the smallest good size; `predicted` has one layer per size, zeros if unseen."""
+        seen = predicted[0].any(axis=1)  # rows that some tree did not draw
+        if not seen.any():
+            return LEAF_SIZES[0]
+        proba = predicted[:, seen] / predicted[:, seen].sum(axis=2, keepdims=True)
+        rows, weight = self.rows[seen], self.weight[seen]
+        losses = np.stack([self.losses(layer, rows, weight) for layer in proba])
+        return LEAF_SIZES[first_good(losses, weight)]
+
+
+def first_good(losses, weight) -> int:
+    """Return the first row of `losses` whose mean is within one standard error of the smallest.
+
+    >>> losses = np.array([[0.9, 0.8, 0.9], [0.2, 0.4, 0.4], [0.3, 0.2, 0.3], [0.8, 0.8, 0.9]])
+    >>> first_good(losses, np.ones(3))
+    1
+    """
+    weight = weight / weight.sum()
+    excess = losses - losses[np.argmin(losses @ weight)]
+    mean = excess @ weight
+    error = np.sqrt((excess - mean[:, None]) ** 2 @ weight**2)
+    return int(np.flatnonzero(mean <= error)[0])
+
+
+# ------------------------------------------------------------------------------------------- trees
+
+
+def node_values(tree) -> np.ndarray:
+    """Return what each node predicts, (n_nodes, n_outputs); rows sum to 1."""
+    value = tree.tree_.value
+    return value.reshape(len(value), -1)
+
+
+def ancestors_of_size(tree, size) -> np.ndarray:
+    """Return for each node the nearest one, itself or an ancestor, that holds `size` rows."""
+    nodes = tree.tree_
+    inner = np.flatnonzero(nodes.children_left >= 0)
+    parent = np.zeros(nodes.node_count, dtype=np.intp)
+    parent[nodes.children_left[inner]] = parent[nodes.children_right[inner]] = inner
+    at = np.arange(nodes.node_count)
+    while len(small := np.flatnonzero((nodes.n_node_samples[at] < size) & (at > 0))):
+        at[small] = parent[at[small]]
+    return at
+
+
+def _grow_tree(tree, X, target, draws, tried, X_tried):
+    """Return the tree, and its prediction of the rows `tried` for each leaf size."""
+    rows, times = draws.rows(tree.random_state)
+    tree.fit(X[rows], target[rows], sample_weight=times)
+    if tried is None:
+        return tree, np.zeros(1)
+    leaf, value = tree.apply(X_tried, check_input=False), node_values(tree)
+    predicted = np.stack([value[ancestors_of_size(tree, size)[leaf]] for size in LEAF_SIZES])
+    predicted[:, np.isin(tried, rows)] = 0
+    return tree, predicted
+
+
+def _predict_tree(tree, values, X):
+    return values[tree.apply(X, check_input=False)]
+
+
+def _predict_unseen(tree, values, X, draws):
+    """Return the prediction of all rows, zeros for those that the tree drew."""
+    rows, _ = draws.rows(tree.random_state)
+    # All rows, because nearly all are outside of the draw: selecting them would copy X per tree.
+    proba = _predict_tree(tree, values, X)
+    proba[rows] = 0
+    return proba
+
+
+class Grown(NamedTuple):
+    """What `grow` returns."""
+
+    trees: list
+    leaf_size: int | None  #: that was chosen
+    values: list | None  #: what each tree's nodes predict with that leaf size; None: their own
+
+
+def grow(new_tree, X, target, draws, choice, *, n_trees, n_jobs, random_state) -> Grown:
+    """Grow trees on draws of rows, and choose their leaf size unless `choice` is None."""
+    tried, X_tried = (None, None) if choice is None else (choice.rows, X[choice.rows])
+    seeds = check_random_state(random_state).randint(2**31 - 1, size=n_trees)
+    # In the order of the trees, so that sums are the same for any n_jobs.
+    grown = Parallel(n_jobs, prefer="threads", return_as="generator")(
+        delayed(_grow_tree)(new_tree(seed), X, target, draws, tried, X_tried)
+        for seed in seeds.tolist()
+    )
+    trees, predicted = [], None
+    for tree, part in grown:
+        trees.append(tree)
+        predicted = part if predicted is None else np.add(predicted, part, out=predicted)
+    if choice is None:
+        return Grown(trees, None, None)
+    size = choice.leaf_size(predicted)
+    values = [node_values(tree)[ancestors_of_size(tree, size)] for tree in trees]
+    return Grown(trees, size, None if size == 1 else values)
+
+
+class DrawnForest(BaseEstimator):
+    """Trees that were each grown on their own draw of rows; their mean is the prediction."""
+
+    def _values(self):
+        """Return what the nodes of each tree predict."""
+        wide = getattr(self, "node_values_", None)  # a forest saved by 0.1 has none
+        return [node_values(tree) for tree in self.estimators_] if wide is None else wide
+
+    def _map_trees(self, function, *arguments):
+        parts = Parallel(self.n_jobs, prefer="threads", return_as="generator")(
+            delayed(function)(tree, values, *arguments)
+            for tree, values in zip(self.estimators_, self._values(), strict=True)
+        )
+        return sum(parts)
+
+    def _out_of_bag(self, X, draws):
+        """Return the mean over trees that did not draw a row; NaN where all trees drew it."""
+        unseen = self._map_trees(_predict_unseen, X, draws)
+        with np.errstate(invalid="ignore"):  # 0 / 0
+            return unseen / unseen.sum(axis=1, keepdims=True)
+
+    def predict_proba(self, X):
+        """Return the mean prediction of the trees."""
+        X = validate_data(self, X, reset=False, **rows_for_trees(X))
+        return self._map_trees(_predict_tree, X) / len(self.estimators_)
+
+
+def rows_for_trees(X) -> dict:
+    """Return how X is validated: float32, by rows; missing values only if X is dense."""
+    return {
+        "dtype": np.float32,
+        "order": "C",
+        "accept_sparse": "csr",
+        "accept_large_sparse": False,
+        "ensure_all_finite": True if issparse(X) else "allow-nan",
+    }

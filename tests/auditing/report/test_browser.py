@@ -1,0 +1,240 @@
+"""The page in a real browser: sorting, filters, keyboard, phone, dark mode, paper."""
+
+import re
+import shutil
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from looselabels.auditing.report import render
+from tests.auditing.report.conftest import NAMES
+from tests.auditing.report.samples import (
+    HOSTILE,
+    SCRIPT,
+    content_of,
+    made_up_content,
+    minimal_content,
+)
+
+COLUMNS = (
+    *("Row (from 0)", "Label", "Suggested class"),
+    *("Doubt", "Class probability", "Label probability"),
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
+    if path is None:
+        pytest.skip("no Chromium is installed")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def content(five_digits):
+    """A real audit with five classes, one of them named by a script."""
+    return content_of(five_digits) | {"data": "animals.csv"}
+
+
+@pytest.fixture
+def visit(browser, tmp_path):
+    """Open a page. At the end, check that it logged nothing and loaded nothing."""
+    errors, requests, pages = [], [], []
+
+    def opened(content, images=None, **settings):
+        path = tmp_path / "report.html"
+        path.write_text(render(content, images), encoding="utf-8")
+        page = browser.new_page(**settings)
+        page.on("console", lambda message: errors.append(message.text))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(path.as_uri())
+        pages.append(page)
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert errors == []
+    assert requests
+    assert all(url.startswith(("file:", "data:")) for url in requests)
+
+
+def column_of(page, position):
+    cells = page.locator(f"#rows tbody tr:visible > :nth-child({position + 1})")
+    return cells.evaluate_all("cells => cells.map(c => c.dataset.v ?? c.textContent)")
+
+
+def natural(value):
+    """Return a sort key in which numbers within text count as numbers."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", value)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("column", COLUMNS)
+def test_each_header_sorts_up_and_down(visit, content, column):
+    content["rows"][3]["class_proba"] = None
+    page = visit(content)
+    header = page.locator("#rows th", has_text=re.compile(f"^{re.escape(column)}$"))
+    position = COLUMNS.index(column)
+    button = header.get_by_role("button")
+    for direction in ("ascending", "descending"):
+        button.click()
+        assert header.get_attribute("aria-sort") == direction
+        assert page.locator("#rows [aria-sort]").count() == 1
+        found = column_of(page, position)
+        assert len(found) == 40
+        if position > 2:
+            assert all(value == "None" for value in found[len(found) - found.count("None") :])
+            keys = [float(value) for value in found if value != "None"]
+        elif column == COLUMNS[0]:
+            keys = [int(value) for value in found]
+        else:
+            keys = [natural(value) for value in found if value != SCRIPT]
+            keys = [tuple((isinstance(p, str), p) for p in key) for key in keys]
+        assert keys == sorted(keys, reverse=direction == "descending")
+
+
+@pytest.mark.slow
+def test_the_keyboard_sorts(visit, content):
+    page = visit(content)
+    page.locator("#rows th button", has_text="Doubt").focus()
+    page.keyboard.press("Enter")
+    doubts = [float(value) for value in column_of(page, 3)]
+    assert doubts == sorted(doubts)
+    page.keyboard.press("Space")
+    assert [float(value) for value in column_of(page, 3)] == doubts[::-1]
+
+
+@pytest.mark.slow
+def test_the_keyboard_reaches_the_report_first(visit, content):
+    page = visit(content)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
+    assert page.locator(".skip").bounding_box()["x"] >= 0
+
+
+@pytest.mark.slow
+def test_filters_count_what_they_show(visit, content):
+    page, status = visit(content), "Showing {} of 40"
+    shown = page.get_by_role("status")
+    assert shown.text_content() == status.format(40)
+    rows = content["rows"]
+    labels, suggestions = (Counter(row[key] for row in rows) for key in ("label", "suggestion"))
+    pairs = Counter((row["label"], row["suggestion"]) for row in rows)
+    label, suggestion = next(  # such that each of the two filters hides rows
+        pair for pair, n in pairs.items() if n < min(labels[pair[0]], suggestions[pair[1]])
+    )
+    n_label, n_both = labels[label], pairs[label, suggestion]
+    page.get_by_label("Label", exact=True).select_option(label=f"{label} ({n_label})")
+    assert shown.text_content() == status.format(n_label)
+    assert column_of(page, 1) == [label] * n_label
+    option = f"{suggestion} ({suggestions[suggestion]})"
+    page.get_by_label("Suggested class", exact=True).select_option(label=option)
+    assert shown.text_content() == status.format(n_both)
+    assert page.locator("#rows tbody tr:visible").count() == n_both
+    page.locator("#rows th button", has_text="Row").click()  # sorting keeps the filters
+    assert page.locator("#rows tbody tr:visible").count() == n_both
+
+
+@pytest.mark.slow
+def test_a_script_as_a_label_is_only_text(visit, content):
+    page = visit(content)
+    assert page.title() == "Label report: animals.csv"
+    assert page.locator("#rows td", has_text=SCRIPT).count() > 0
+    assert page.locator("script").count() == 1
+
+
+@pytest.mark.slow
+def test_the_policy_stops_a_script_that_got_in(browser, tmp_path):
+    """A script that was not escaped would still not run."""
+    html = render(minimal_content()).replace(
+        "</main>", f"{SCRIPT}<style>body{{color:red}}</style></main>"
+    )
+    (tmp_path / "broken.html").write_text(html, encoding="utf-8")
+    page = browser.new_page()
+    page.goto((tmp_path / "broken.html").as_uri())
+    assert page.title() == "Label report"
+    assert page.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
+    page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [NAMES, HOSTILE, [f"class {i}" for i in range(100)]])
+def test_a_phone_never_scrolls_sideways(visit, names):
+    long = "x" * 10_000
+    content = made_up_content(names) | {"warnings": [long], "data": long, "label_column": long}
+    content["design"]["words"] = [long]
+    page = visit(content, viewport={"width": 375, "height": 700})
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+
+
+@pytest.mark.slow
+def test_dark_mode_is_dark_and_paper_is_white(visit, content):
+    page = visit(content, color_scheme="dark")
+    background = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(background) == "rgb(20, 23, 26)"
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate(background) == "rgb(255, 255, 255)"
+
+
+@pytest.mark.slow
+def test_paper_has_every_row_and_no_controls(visit, content):
+    page = visit(content, [np.eye(8)] * 40)
+    page.emulate_media(media="print")
+    for hidden in ("nav", "#controls", "summary"):
+        assert not page.locator(hidden).first.is_visible()
+    box = page.locator(".tall").evaluate("box => [box.scrollHeight, box.clientHeight]")
+    assert box[0] == box[1]
+    assert page.locator("#rows img").last.is_visible()
+    assert page.pdf().startswith(b"%PDF")
+
+
+@pytest.mark.slow
+def test_without_scripts_the_table_is_plain_and_complete(visit, content):
+    page = visit(content, java_script_enabled=False)
+    assert page.locator("#rows tbody tr").count() == 40
+    assert page.locator("#rows button").count() == 0
+    assert not page.locator("#controls").is_visible()
+
+
+@pytest.mark.slow
+def test_text_has_enough_contrast(visit):
+    """At least 4.5, in light and in dark mode, also on the shades of the heat map."""
+    measure = """() => {
+      const ctx = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+      const light = (layers) => {
+        for (const [color, alpha] of layers) {
+          ctx.globalAlpha = alpha; ctx.fillStyle = color; ctx.fillRect(0, 0, 1, 1);
+        }
+        const lin = (v) => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+        const [r, g, b] = ctx.getImageData(0, 0, 1, 1).data;
+        return .2126 * lin(r) + .7152 * lin(g) + .0722 * lin(b) + .05;
+      };
+      const root = getComputedStyle(document.documentElement);
+      const color = (name) => root.getPropertyValue("--" + name);
+      const contrast = (text, layers) => {
+        const [a, b] = [light([[color(text), 1]]), light(layers)];
+        return Math.max(a, b) / Math.min(a, b);
+      };
+      const grounds = ["paper", "panel"].map((name) => [[color(name), 1]]);
+      const found = ["ink", "quiet", "accent"].flatMap((t) => grounds.map((g) => contrast(t, g)));
+      for (const path of document.querySelectorAll(".numbered path")) {
+        const shade = Number(path.getAttribute("class").slice(1));
+        const over = [color("accent"), Number(getComputedStyle(path).strokeOpacity)];
+        found.push(contrast(shade > 8 ? "over" : "ink", [[color("panel"), 1], over]));
+      }
+      return found;
+    }"""
+    content = made_up_content([f"class {i}" for i in range(10)])
+    content["design"]["proba"] = [[((j + 1) / 10) ** 2 for j in range(11)] for _ in range(10)]
+    for scheme in ("light", "dark"):
+        found = visit(content, color_scheme=scheme).evaluate(measure)
+        assert len(found) >= 16
+        assert min(found) >= 4.5

@@ -1,0 +1,141 @@
+"""One encoder per kind of column: numbers, dates, categories, text."""
+
+import numpy as np
+import pytest
+
+from looselabels.command.encoders import MAX_CATEGORIES, N_COMPONENTS, Column, fit_column
+from looselabels.command.features import Features
+from looselabels.command.tables import TableError, read_blocks, read_table
+from tests.command.calls import pa, pd, pq
+
+
+def column(*cells):
+    """Return a column of text, as it is read from CSV."""
+    return Column("c", pa.array(cells, pa.large_string()), pd.DataFrame({"c": cells}))
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["1", "2.5", None], "numbers"),
+        (["2024-01-31", "2024-02-01"], "dates"),
+        (["red", "blue", "red"], "categories"),
+        ([f"color number {i % 50}" for i in range(90)], "text"),
+    ],
+)
+def test_the_cells_decide_the_kind_of_a_column(cells, kind):
+    fitted = fit_column(column(*cells), named=False)
+    assert fitted.encoder.kind == kind
+    assert fitted.encoded.shape[0] == len(cells)
+    np.testing.assert_array_equal(fitted.encoder.encode(column(*cells)), fitted.encoded)
+
+
+def test_many_categories_become_components_of_text():
+    few, many = ([f"value {i % n}" for i in range(120)] for n in (MAX_CATEGORIES, 41))
+    assert fit_column(column(*few), named=False).encoded.shape[1] == MAX_CATEGORIES
+    assert fit_column(column(*many), named=False).encoded.shape[1] == N_COMPONENTS
+
+
+@pytest.mark.parametrize("value", ["inf", "-Infinity", "1e400", "1e39"])
+def test_numbers_that_are_not_finite_are_refused_by_line(value, file):
+    path = file(f'x,text\n1,"two\nlines"\n2,b\n\n{value},c\n')
+    pattern = rf"data.csv, line 6, column 'x': '{value}' is not a finite number"
+    with pytest.raises(TableError, match=pattern):
+        Features.fit(read_table(path))
+    with pytest.raises(TableError, match=pattern):
+        Features.fit(read_table(path).iloc[[0, 2]])
+    with pytest.raises(TableError, match="Row 3, column 'x': inf"):
+        Features.fit(pd.DataFrame({"x": [1, 2, np.inf]}))
+    pq.write_table(pa.table({"x": [1, 2, np.inf]}), path)
+    with pytest.raises(TableError, match=r"data\.csv, row 3, column 'x': inf"):
+        Features.fit(read_table(path))
+
+
+def test_a_cell_that_does_not_fit_its_column_is_refused_by_line(file):
+    rows = "".join(f"{i}.5,0{1 + i % 9}/12/2024\n" for i in range(30))
+    features = Features.fit(read_table(file("x,when\n" + rows)))
+    for content, message in {
+        f"x,when\n{rows}two,01/01/2024\n": "line 32, column 'x': 'two' is not a number",
+        f"x,when\n{rows}1,yesterday\n": "line 32, column 'when': 'yesterday' is not a date",
+    }.items():
+        with pytest.raises(TableError, match=message):
+            list(map(features.transform, read_blocks(file(content), 7)))
+    with pytest.raises(TableError, match="Column 'x' should hold numbers; it holds timestamp"):
+        features.transform(
+            pd.DataFrame({"x": pd.to_datetime(["2024-01-01"]), "when": ["01/01/2024"]})
+        )
+
+
+def test_words_for_missing_count_only_among_numbers(file):
+    frame = read_table(file("a,b,c\n1,NA,x\n?,u,y\nNaN, v,x\n 4 ,w,y\n"))
+    features, X = Features.fit_transform(frame)
+    assert features.notes == ["Column 'a': 2 cells ('?', 'NaN') read as missing."]
+    np.testing.assert_array_equal(X[:, 0], [1, np.nan, np.nan, 4])
+    assert "b = NA" in features.feature_names
+
+
+def test_identifiers_are_ignored_and_measurements_are_not(rng):
+    n = 50
+    frame = pd.DataFrame(
+        {
+            "id": rng.permutation(10**6)[:n],
+            "index": np.arange(n) * 1000,
+            "shuffled": rng.permutation(n),
+            "price": rng.permutation(10**6)[:n],
+            "float": rng.normal(size=n),
+            "email": [f"u{i}@x.org" for i in range(n)],
+            "note": [f"note {i}" for i in range(n)],
+            "chinese": ["字" * (i + 1) for i in range(n)],
+            "date": pd.date_range("2024-01-01", periods=n).strftime("%Y-%m-%d"),
+        }
+    )
+    features = Features.fit(frame)
+    assert [name for name, _ in features.ignored] == ["id", "index", "shuffled", "email"]
+    assert Features.fit(frame, columns=["email", "id"]).used == ["email", "id"]
+    assert Features.fit(frame[:10]).ignored == []
+
+
+def test_columns_of_other_types(rng):
+    frame = pd.DataFrame(
+        {
+            "bool": rng.random(30) < 0.5,
+            "duration": pd.to_timedelta(rng.integers(0, 99, 30), unit="s"),
+            "list": [[1]] * 30,
+            "category": pd.Categorical(rng.choice(["a", "b", "c"], 30)),
+            "date": pd.to_datetime(rng.integers(0, 10**9, 30), unit="s"),
+        }
+    )
+    features, X = Features.fit_transform(frame)
+    assert features.ignored == [("list", "it holds list<item: int64>, which is not supported")]
+    np.testing.assert_array_equal(X[:, 0], frame["bool"])
+    np.testing.assert_array_equal(X[:, 1], frame["duration"].dt.total_seconds())
+    with pytest.raises(TableError, match=r"A column mixes types: .*column a"):
+        Features.fit(pd.DataFrame({"a": ["x", 1, {}]}))
+
+
+@pytest.mark.parametrize(
+    ("dates", "style"),
+    [
+        (["2024-01-31", "2024-02-01 10:30", "1866-10-14T00:00:00+02:00"], "ISO8601"),
+        (["1/2/2024", "3/4/2024"], "%m/%d/%Y"),
+        (["1/2/2024", "13/4/2024"], "%d/%m/%Y"),
+        (["1.2.24 8:05", "31.12.99 23:59", "NA"], "%d.%m.%y %H:%M"),
+        (["Jan 5, 2024", "Mar 31, 2024"], "%b %d, %Y"),
+        (["1/2/2024", "31/31/2024"], None),
+        (["10:30", "10:31"], None),
+        (["192.168.1.1", "10.0.0.1"], None),
+    ],
+)
+def test_dates_are_read_in_one_format(dates, style):
+    features, X = Features.fit_transform(pd.DataFrame({"when": dates}))
+    assert [f"read as dates, {style}." in note for note in features.notes] == [True] * bool(style)
+    if style:
+        assert features.feature_names[0] == "when days"
+        first = pd.Timestamp(2024, *{"%m/%d/%Y": (1, 2), "ISO8601": (1, 31)}.get(style, (2, 1)))
+        if style != "%b %d, %Y":
+            assert int(X[0, 0]) == (first - pd.Timestamp(0)).days
+
+
+def test_dates_far_away_are_dates_or_text():
+    dates = pd.DataFrame({"when": ["9999-12-31", "2024-01-31"]})  # text before pandas 3
+    assert Features.fit(dates).feature_names[0] in ("when days", "when = 9999-12-31")

@@ -1,0 +1,60 @@
+"""Classifiers that the command fits."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import Pipeline
+
+from looselabels import Transition
+from looselabels.command import fitting
+from looselabels.command.fitting import fit, fit_from_proba
+from looselabels.command.labels import Labels
+from looselabels.learning.density import KernelDensityClassifier
+from looselabels.learning.forest import BalancedForestClassifier
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        ("forest", BalancedForestClassifier),
+        ("linear", Pipeline),
+        ("kernel", KernelDensityClassifier),
+        ("boosting", HistGradientBoostingClassifier),
+    ],
+)
+def test_the_name_of_a_model_chooses_the_estimator(model, kind, fitted):
+    clf = fit(fitted.X, fitted.y, fitted.labels, model=model, n_jobs=1)
+    assert isinstance(clf.estimator_, kind)
+
+
+def test_a_design_is_used_as_it_is(fitted):
+    design = Transition.partial(["cat", "dog"], labeled=0.9).with_noise(0.05)
+    labels = Labels("species", noise=0.0, design=design)
+    clf = fit(fitted.X, fitted.y, labels, model="kernel")
+    assert clf.transition_ == design
+
+
+def test_the_seed_decides_the_forest(fitted):
+    first, again, other = (
+        fit(fitted.X, fitted.y, fitted.labels, seed=seed, n_jobs=1).predict_proba(fitted.X)
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_boosting_of_few_rows_uses_one_thread(fitted, monkeypatch):
+    limits, limit = [], fitting.threadpool_limits
+    monkeypatch.setattr(
+        fitting, "threadpool_limits", lambda n, api: limits.append(n) or limit(n, api)
+    )
+    fit(fitted.X, fitted.y, fitted.labels, model="boosting")
+    fit(fitted.X, fitted.y, fitted.labels, model="kernel")
+    assert limits == [1, None]
+
+
+def test_probabilities_of_another_model_take_the_place_of_features(fitted):
+    label_proba = fitted.clf.label_proba_
+    clf = fit_from_proba(label_proba, fitted.y, fitted.labels)
+    # nearly equal: label_proba_ is calibrated, and is calibrated again here
+    np.testing.assert_allclose(clf.class_proba_, fitted.clf.class_proba_, atol=0.02)

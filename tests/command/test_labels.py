@@ -1,0 +1,104 @@
+"""The labels of a table."""
+
+import numpy as np
+import pytest
+
+from looselabels import Transition
+from looselabels.command.labels import MIN_ROWS, Labels, cells_as_labels, check_known, read_labels
+from looselabels.command.notes import collect_warnings
+from tests.command.calls import pd
+
+
+def column(*cells):
+    return pd.DataFrame({"y": pd.Series(cells, dtype=object)})
+
+
+def test_empty_cells_and_specified_ones_are_unlabeled():
+    frame = column(*["a", None, "b", "?", np.nan, pd.NA] * 2)
+    assert read_labels(frame, Labels("y", ("?",))) == ["a", None, "b", None, None, None] * 2
+
+
+def test_labels_keep_their_type_and_their_spaces():
+    for cells in (["a", " a "], [1, 2], [True, False], ["NA", "null"], ["01", "1"]):
+        with collect_warnings():
+            assert read_labels(column(*cells * 5), Labels("y")) == cells * 5
+
+
+@pytest.mark.parametrize(
+    ("cells", "unlabeled", "expected"),
+    [
+        ([-1, 1], ("-1",), [None, 1]),
+        ([-1.0, 1.0], ("-1",), [None, 1]),
+        ([True, False], ("False",), [True, None]),
+        ([True, False], ("false",), [True, None]),
+        (["-1", "-1.0"], ("-1",), [None, "-1.0"]),  # text is not converted
+    ],
+)
+def test_what_means_unlabeled_is_text_whatever_the_labels_are(cells, unlabeled, expected):
+    assert cells_as_labels(pd.Series(cells, dtype=object), unlabeled) == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "known"),
+    [
+        (["1", "0"], (1, 0)),
+        (["1.0", "0.0"], (1, 0)),
+        (["True", "False"], (True, False)),
+        (["true", "false"], (True, False)),
+        ([1, 0], ("1", "0")),
+        (["v1.0", "v1"], ("v1.0", "v1")),
+        (["True", "true"], ("True", "true")),
+    ],
+)
+def test_text_is_read_as_the_labels_that_are_known(cells, known):
+    assert cells_as_labels(pd.Series(cells, dtype=object), (), known) == list(known)
+
+
+def test_identifiers_are_refused_and_many_labels_are_not():
+    few = [f"label {i}" for i in range(40)]
+    assert len(set(read_labels(column(*few * 3), Labels("y")))) == 40
+    with pytest.raises(ValueError, match=r"'y' has 40 different labels in 60 labeled rows\. Is it"):
+        read_labels(column(*few, *few[:20]), Labels("y"))
+    twenty = column(*few[:20])  # so few may be classes
+    assert len(read_labels(twenty, Labels("y"))) == 20
+    with pytest.raises(ValueError, match=rf"has 9 rows; at least {MIN_ROWS} are needed"):
+        read_labels(column(*few[:9]), Labels("y"))
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "message"),
+    [
+        ([None] * 12, {}, "contains no label"),
+        (["(unlabeled)", "a"] * 6, {}, "If it means 'no label', pass --unlabeled"),
+        ([0.5, 1.0] * 6, {}, "looks like a measurement"),
+        (["a", None] * 6, {}, r"only one label, \['a'\].*--negative other"),
+        (["a", None] * 6, {"negative": "b", "noise": 0.1}, "Omit --noise"),
+        (["a", "b"] * 6, {"negative": "b"}, "--unlabeled 'b' if these rows are unlabeled"),
+        ([f"label {i}" for i in range(1001)] * 2, {}, "at most 1,000 are possible"),
+    ],
+)
+def test_labels_from_which_nothing_can_be_learned_are_refused(cells, options, message):
+    with pytest.raises(ValueError, match=message):
+        read_labels(column(*cells), Labels("y", **options))
+
+
+def test_one_label_and_a_negative_class_are_enough():
+    assert read_labels(column(*["a", None] * 6), Labels("y", negative="b")) == ["a", None] * 6
+
+
+def test_likely_mistakes_are_warnings():
+    with collect_warnings() as notes:
+        read_labels(column(*["Cat ", "cat", "dog"] * 4), Labels("y", unlabeled=("?",)))
+    assert notes == [
+        "--unlabeled '?' matches no cell.",
+        "Labels ['Cat ', 'cat'] differ only in case or spaces.",
+    ]
+
+
+def test_labels_must_be_those_of_the_design():
+    known = Labels("y", design=Transition.identity(["a", "b"]), noise=0.0)
+    assert read_labels(column(*"abababababab"), known) == list("abababababab")
+    with pytest.raises(ValueError, match=r"holds \['c'\]; the known labels are \('a', 'b'\)"):
+        read_labels(column(*"abc" * 4), known)
+    with pytest.raises(ValueError, match="the design does not include a missing label"):
+        check_known(["a", None], known.design.labels, "y")

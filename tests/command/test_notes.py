@@ -1,0 +1,104 @@
+"""Sentences for the user: assumptions, ignored columns, warnings."""
+
+import warnings
+from dataclasses import replace
+
+import pytest
+
+from looselabels import Transition
+from looselabels.auditing.audit import audit
+from looselabels.auditing.diagnose import Finding
+from looselabels.command.features import Features
+from looselabels.command.notes import (
+    collect_warnings,
+    describe,
+    ignored_columns,
+    violated_assumptions,
+)
+from tests.command.calls import animals, fitted_animals
+
+
+def described(frame=None, **options):
+    """Return the audit of a small table, and what is said about its assumptions."""
+    fitted = fitted_animals(frame, **options)
+    found = audit(fitted.clf, fitted.y)
+    return found, " ".join(describe(found, fitted.labels))
+
+
+def test_warnings_become_lines_each_once():
+    with collect_warnings() as notes:
+        warnings.warn("two\n  lines", stacklevel=1)
+        assert notes == ["two lines"]
+        warnings.warn("two lines", stacklevel=1)
+        warnings.warn("of libraries", DeprecationWarning, stacklevel=1)
+    assert notes == ["two lines"]
+    with pytest.warns(UserWarning, match="again"):
+        warnings.warn("again", stacklevel=1)
+
+
+@pytest.mark.parametrize(
+    ("noise", "sentence"),
+    [
+        (0.1, "You specified that 10% of labels are wrong."),
+        (0.0025, "You specified that 0.25% of labels are wrong."),
+        (0.0, "You specified that given labels are correct."),
+        ("estimate", "The rate of wrong labels was estimated from the data."),
+    ],
+)
+def test_the_source_of_the_noise_is_said(noise, sentence):
+    found, words = described(noise=noise)
+    assert sentence in words
+    assert f"{found.is_labeled.sum()} of 60 rows have a label" in words
+    assert "Labels are missing at random" in words
+
+
+def test_the_source_of_the_noise_is_that_of_the_audit_and_not_of_the_options(fitted):
+    found = audit(fitted.clf, fitted.y)
+    sources = found.model.sources._replace(noise="estimated")
+    found = replace(found, model=found.model._replace(sources=sources))
+    assert "was estimated from the data" in " ".join(describe(found, fitted.labels))
+
+
+def test_labels_that_are_all_there_are_not_said_to_be_missing():
+    _, words = described(animals(60, unlabeled=0))
+    assert "60 of 60 rows have a label (100%)." in words
+    assert "missing" not in words
+
+
+def test_a_design_is_said_to_be_specified():
+    design = Transition.partial(["cat", "dog"], labeled=0.9).with_noise(0.05)
+    _, words = described(noise=0.0, design=design)
+    assert "You specified p(label | class) with a design." in words
+    assert "You specified no label noise beyond that of the design." in words
+    assert "missing at random" not in words
+
+
+def test_estimated_label_rates_count_wrong_labels_too():
+    found, words = described(
+        animals(60, names=("cat", "dog", None), unlabeled=0.5), negative="cow", noise=0.2
+    )
+    rate = found.transition.proba[0, :2].sum()
+    assert f"'cow' is never labeled; {rate:.0%} of the rows of every other class" in words
+    assert "The class shares were estimated from the data." in words
+
+
+def test_violated_assumptions_are_said_in_the_words_of_the_finding(fitted):
+    found = audit(fitted.clf, fitted.y)
+    assert "depend only on the class of a row" in " ".join(describe(found, fitted.labels))
+    findings = (
+        Finding("instance", True, 0.001, "labels depend on more"),
+        Finding("identifiability", True, None, "rank 2 for 3 classes"),
+        Finding("calibration", False, 0.5, "close"),
+    )
+    found = replace(found, findings=findings)
+    assert violated_assumptions(found) == ["labels depend on more", "rank 2 for 3 classes"]
+    assert "depend only on the class" not in " ".join(describe(found, fitted.labels))
+
+
+def test_ignored_columns_are_one_sentence():
+    frame = animals(30).assign(**{f"c{i}": 1 for i in range(7)})
+    (words,) = ignored_columns(Features.fit(frame, label="species"))
+    assert words.startswith("Ignored columns: 'c0': every cell is 1;")
+    assert words.endswith("and 2 more.")
+    assert ignored_columns(Features.fit(animals(30), label="species")) == []
+    assert ignored_columns(None) == []

@@ -1,0 +1,54 @@
+"""The options of the command."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from looselabels.command import options
+
+
+def parsed(*words, option):
+    """Return the value that an option gets, or the message of its error."""
+
+    @click.command()
+    @option
+    def command(**values):
+        click.echo(repr(*values.values()))
+
+    return CliRunner().invoke(command, words).output.strip()
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [((), "None"), (["--delimiter", ";"], "';'"), (["--delimiter", "tab"], r"'\t'")],
+)
+def test_a_delimiter_is_one_character_or_the_name_of_a_tab(words, value):
+    assert parsed(*words, option=options.delimiter) == value
+
+
+def test_a_delimiter_of_two_characters_is_refused():
+    assert "';;' is not a single character" in parsed("--delimiter", ";;", option=options.delimiter)
+
+
+@pytest.mark.parametrize("rate", ["-0.1", "1", "nan", "much"])
+def test_a_noise_rate_is_a_share(rate):
+    words = ("--label", "y", "--noise", rate)
+    message = parsed(*words, option=options.about_labels)
+    assert f"'{rate}' is neither a number from 0 to 1" in message
+
+
+def test_the_command_is_repeated_without_folders_and_without_options_of_output():
+    @click.command()
+    @click.argument("data")
+    @options.add_options(options.about_labels, options.about_model)
+    @click.option("-o", "--out")
+    @options.add_options(options.excel_safe, options.seed, options.force, options.quiet)
+    def audit(**_):
+        click.echo(options.repeatable_command())
+
+    words = ["some/folder/a b.csv", "--label", "kind", "--unlabeled", "?", "--unlabeled", ""]
+    words += ["--design", "other/d.json", "--jobs", "2", "-o", "out", "--excel-safe", "--force"]
+    assert CliRunner().invoke(audit, words).output == (
+        "looselabels audit 'a b.csv' --label kind --unlabeled '?' --unlabeled '' "
+        "--design d.json --excel-safe\n"
+    )

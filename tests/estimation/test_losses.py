@@ -1,0 +1,59 @@
+"""Losses of labels after the best correction."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from looselabels._rows import on_simplex
+from looselabels.estimation.calibration import fit_class_calibration
+from looselabels.estimation.losses import class_losses, label_losses
+
+
+def test_label_losses_use_the_best_power_and_share_of_random_labels(rng):
+    """Compared with a grid of both: no point of it is better, and its best point is as good."""
+    proba = rng.dirichlet(np.full(3, 0.5), 400)
+    random = rng.random(400) < 0.3
+    drawn = (rng.random(400)[:, None] > np.cumsum(proba, axis=1)).sum(axis=1)
+    index = np.where(random, rng.integers(3, size=400), np.minimum(drawn, 2))
+    weight = rng.random(400)
+    share = np.bincount(index, weight) / weight.sum()
+
+    def mean_loss(log_power, part):
+        powered = np.maximum(proba, 1e-6) ** np.exp(log_power)
+        mixed = (1 - part) * on_simplex(powered) + part * share
+        return np.average(-np.log(mixed[np.arange(400), index]), weights=weight)
+
+    grid = [mean_loss(b, e) for b in np.linspace(-2, 2, 41) for e in np.linspace(0.01, 0.95, 48)]
+    found = np.average(label_losses(proba, index, weight), weights=weight)
+    assert found <= min(grid) + 1e-6
+    assert found == pytest.approx(min(grid), abs=0.002)
+
+
+def test_label_losses_prefer_the_better_ranking_over_the_smoother_one(rng):
+    """With 30 % random labels the plain log-loss prefers probabilities that are less sharp."""
+    truth = on_simplex(rng.dirichlet(np.full(3, 0.1), 3000) + 1e-4)
+    drawn = (rng.random(3000)[:, None] > np.cumsum(truth, axis=1)).sum(axis=1).clip(max=2)
+    index = np.where(rng.random(3000) < 0.3, rng.integers(3, size=3000), drawn)
+    smooth = on_simplex(0.5 * truth + 0.5 * rng.dirichlet(np.ones(3), 3000))
+    rows, weight = np.arange(3000), np.ones(3000)
+    plain = [-np.log(proba[rows, index]).mean() for proba in (truth, smooth)]
+    corrected = [label_losses(proba, index, weight).mean() for proba in (truth, smooth)]
+    assert plain[0] > plain[1]
+    assert corrected[0] < corrected[1]
+
+
+def test_class_losses_are_those_of_calibrated_classes(rng):
+    class_proba = rng.dirichlet(np.ones(3), 200)
+    transition = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7]])
+    index, weight, factor = rng.integers(3, size=200), rng.random(200), np.array([1.0, 2.0, 0.5])
+    calibration, _ = fit_class_calibration(class_proba, transition, index, weight, factor)
+    by_label = calibration.apply(class_proba) @ transition
+    expected = -np.log(by_label[np.arange(200), index])
+    assert_allclose(class_losses(class_proba, transition, index, weight, factor), expected)
+
+
+def test_an_impossible_label_has_a_finite_loss():
+    transition = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    losses = class_losses(np.full((3, 2), 0.5), transition, np.array([0, 1, 2]))
+    assert_allclose(losses[2], -np.log(1e-12))
+    assert np.isfinite(losses).all()

@@ -1,0 +1,220 @@
+"""The label model of a fitted classifier: estimated noise, label rates and class priors."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from looselabels import DecoupledClassifier, Transition, estimate_transition
+from looselabels._rows import on_simplex
+from looselabels.estimation.noise import estimate_noise
+
+
+def test_the_classifier_finds_wrong_labels_without_a_specified_rate():
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    wrong = rng.random(len(y)) < 0.2
+    labels = np.where(wrong, (y + rng.integers(1, 10, len(y))) % 10, y)
+    clf = DecoupledClassifier(noise="estimate", random_state=0).fit(X, labels)
+    corrected = clf.classes_[clf.class_proba_given_label_.argmax(axis=1)]
+    assert np.mean(corrected == y) > 0.97
+    doubt = 1 - clf.class_proba_given_label_[np.arange(len(y)), labels]
+    assert doubt.sum() == pytest.approx(wrong.sum(), rel=0.1)
+    kept = DecoupledClassifier(random_state=0).fit(X, labels)
+    assert np.mean(kept.classes_[kept.class_proba_given_label_.argmax(axis=1)] == y) < 0.85
+
+
+def test_noise_is_estimated_from_the_labeled_rows_alone():
+    X, y = load_digits(n_class=3, return_X_y=True)
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(len(y)) < 0.2, (y + 1) % 3, y).astype(object)
+    labels[rng.random(len(y)) < 0.5] = None
+    clf = DecoupledClassifier(LogisticRegression(max_iter=500), noise="estimate", cv=3)
+    found = clf.fit(X / 16, labels).transition_.proba
+    wrong = 1 - np.diag(found[:, :3]) / found[:, :3].sum(axis=1)
+    assert_allclose(wrong, 0.2, atol=0.1)  # 270 labels
+    assert_allclose(found[:, 3], np.mean([label is None for label in labels]))
+
+
+def test_labels_that_do_not_name_classes_raise_an_error_with_advice():
+    design = Transition.from_meanings({"pet": ["cat", "dog"], "dog": "dog"})
+    clf = DecoupledClassifier(GaussianNB(), design, noise="estimate")
+    with (
+        pytest.raises(
+            ValueError,
+            match=r"needs labels that each name a class of their own; not all of \('pet'",
+        ),
+    ):
+        clf.fit(np.arange(20.0)[:, None], ["pet", "dog"] * 10)
+
+
+@pytest.mark.parametrize("n_positive", [1, 7])
+def test_the_label_rate_is_found_if_a_class_has_no_labels(n_positive):
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    truth = np.where(y < n_positive, y, 10)
+    labels = np.where((y < n_positive) & (rng.random(len(y)) < 0.3), y, None)
+    clf = DecoupledClassifier(negative=10, random_state=0).fit(X, labels)
+    rates = np.diag(clf.transition_.proba)[:n_positive]
+    assert rates[0] == pytest.approx(0.3, abs=0.06)
+    assert np.ptp(rates) == 0  # one rate for all classes
+    assert clf.class_prior_[-1] == pytest.approx(np.mean(truth == 10), abs=0.08)
+    assert np.mean(clf.classes_[clf.class_proba_.argmax(axis=1)] == truth) > 0.93
+
+
+def test_a_negative_class_needs_a_transition_that_is_open():
+    clf = DecoupledClassifier(GaussianNB(), Transition.identity([0, 1]), negative=2)
+    with pytest.raises(ValueError, match="negative is for transition=None"):
+        clf.fit(np.arange(20.0)[:, None], [0, 1] * 10)
+
+
+def half_of_the_rows_noisy(rng):
+    """Return p(label | x), labels and weights: 300 correct rows of weight 0, 300 noisy rows."""
+    class_1 = 1 / (1 + np.exp(-20 * rng.uniform(-1, 1, 600)))
+    label_1 = np.where(np.arange(600) < 300, class_1, 0.2 + 0.6 * class_1)
+    index = (rng.random(600) < label_1).astype(int)
+    return np.column_stack([1 - label_1, label_1]), index, np.repeat([0.0, 1.0], 300)
+
+
+def test_rows_of_weight_zero_say_nothing_about_the_noise(rng):
+    label_proba, index, weight = half_of_the_rows_noisy(rng)
+    found = estimate_noise(label_proba, index, weight)
+    clf = DecoupledClassifier(noise="estimate").fit_from_proba(label_proba, index, weight)
+    assert_allclose(clf.transition_.proba, found)
+
+
+@pytest.mark.parametrize("strength", [np.inf, 5.0])
+def test_weights_below_one_are_scaled_to_counts_of_rows(strength, rng):
+    label_proba, index, _ = half_of_the_rows_noisy(rng)
+    clf = DecoupledClassifier(noise="estimate", strength=strength)
+    plain = clf.fit_from_proba(label_proba, index).class_proba_
+    shares = np.full(600, 1 / 600)
+    assert_allclose(clf.fit_from_proba(label_proba, index, shares).class_proba_, plain)
+
+
+def test_labels_of_weight_zero_get_no_estimated_noise():
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X = X / 16
+    labels = np.where(np.arange(len(y)) % 5 == 0, (y + 1) % 3, y)
+    clf = DecoupledClassifier(LogisticRegression(max_iter=500), noise="estimate", cv=3)
+    design = Transition.identity([0, 1, 2]).with_noise({0: 0.1, 1: 0.1})  # 1 has another label
+    with pytest.raises(ValueError, match=r"label_weights are 0 for every label of class 1"):
+        clf.set_params(label_weights=[1, 0.0, 1]).fit(X, labels)
+    with pytest.raises(
+        ValueError, match=r"transition has some: class 0 gets label 1 with probability 0\.05"
+    ):
+        clf.set_params(transition=design).fit(X, labels)
+    partial = Transition.partial([0, 1, 2], labeled=0.5)
+    some = np.where(np.arange(len(y)) % 2 == 0, labels, None)
+    clf.set_params(transition=partial, label_weights=[1, 0.0, 1, 1])
+    with pytest.warns(UserWarning, match="No class can have label 1"):
+        found = clf.fit(X, some).transition_.proba
+    assert_allclose(found[1], partial.proba[1])
+    assert np.isfinite(found).all()
+
+
+def test_noise_cannot_be_estimated_without_labels():
+    clf = DecoupledClassifier(None, Transition.partial([0, 1]), noise="estimate")
+    with (
+        pytest.warns(UserWarning, match="do not occur in y"),
+        pytest.raises(ValueError, match="noise='estimate' needs rows with labels; y has none"),
+    ):
+        clf.fit(np.arange(20.0)[:, None], [None] * 20)
+
+
+@pytest.mark.parametrize("method", ["calibrated", "confident", "em", "joint"])
+def test_noise_is_estimated_by_the_method_that_is_named(method, rng):
+    label_proba, index, _ = half_of_the_rows_noisy(rng)
+    clf = DecoupledClassifier(noise=method).fit_from_proba(label_proba, index)
+    start = np.array([[0.9, 0.1], [0.1, 0.9]])
+    found = estimate_transition(label_proba, index, start, method=method)
+    assert_allclose(clf.transition_.proba, found.transition)
+
+
+@pytest.mark.parametrize("noise", [0.3, "estimate"])
+def test_the_interval_contains_the_class_prior_if_labels_are_wrong(noise, rng):
+    label_proba, labels = positive_unlabeled(rng, rates=(0.4, 0.4), shares=(0.5, 0.1))
+    spoiled = np.where((labels == "a") & (rng.random(len(labels)) < 0.3), "b", labels)
+    clf = DecoupledClassifier(negative="-", noise=noise).fit_from_proba(label_proba, spoiled)
+    low, high = clf.class_prior_interval_
+    assert np.all((low <= clf.class_prior_ + 1e-9) & (clf.class_prior_ <= high + 1e-9))
+
+
+@pytest.mark.parametrize(
+    ("labels", "weight", "words"),
+    [
+        (["a", "b"] * 10, None, "no row without a label has positive weight"),
+        (["a", None] * 10, [1.0, 0.0] * 10, "no row without a label has positive weight"),
+        (["a", "b", None, None] * 5, [1, 0, 1, 1] * 5, "no row labeled 'b' has positive weight"),
+    ],
+)
+def test_a_rate_needs_rows_of_every_label_or_fails_before_the_fit(labels, weight, words):
+    clf = DecoupledClassifier(Unfit(), negative="-")
+    with pytest.raises(ValueError, match=words):
+        clf.fit(np.arange(20.0)[:, None], labels, sample_weight=weight)
+
+
+class Unfit(GaussianNB):
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError("must not be called")
+
+
+def test_an_unknown_method_is_refused():
+    clf = DecoupledClassifier(noise="guess")
+    with pytest.raises(ValueError, match="a method of estimate_transition; it is 'guess'"):
+        clf.fit_from_proba(np.full((4, 2), 0.5), [0, 1, 0, 1])
+
+
+def positive_unlabeled(rng, rates=(0.2, 0.5), shares=(1 / 3, 1 / 3)):
+    """Return p(label | x) and labels of two positive classes; the other rows are negative."""
+    counts = np.round(3000 * np.append(shares, 1 - sum(shares))).astype(int)
+    class_proba = np.repeat(np.eye(3) * 0.94 + 0.02, counts, axis=0)
+    class_proba = on_simplex(class_proba * rng.uniform(0.5, 1, class_proba.shape))
+    design = Transition.partial(
+        ["a", "b"], labeled=dict(zip("ab", rates, strict=True)), negative="-"
+    )
+    label_proba = class_proba @ design.proba
+    drawn = (rng.random(3000)[:, None] > np.cumsum(label_proba, axis=1)).sum(axis=1)
+    return label_proba, np.array(["a", "b", None], dtype=object)[drawn]
+
+
+def test_a_class_prior_is_estimated_with_an_interval(rng):
+    label_proba, labels = positive_unlabeled(rng)
+    clf = DecoupledClassifier(negative="-", class_prior="density-ratio")
+    clf.fit_from_proba(label_proba, labels)
+    assert_allclose(clf.class_prior_, 1 / 3, atol=0.06)
+    assert_allclose(np.diag(clf.transition_.proba)[:2], [0.2, 0.5], rtol=0.2)
+    low, high = clf.class_prior_interval_
+    assert np.all((low <= clf.class_prior_ + 1e-9) & (clf.class_prior_ <= high + 1e-9))
+    assert np.all(high - low < 0.2)
+    specified = clone(clf).set_params(class_prior=[1 / 3, 1 / 3])
+    assert specified.fit_from_proba(label_proba, labels).class_prior_interval_ is None
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"class_prior": "best-bin"}, "needs negative, the class without labels"),
+        ({"class_prior": "best", "negative": "-"}, "class_prior is 'best' and negative is '-'"),
+    ],
+)
+def test_estimating_a_class_prior_needs_a_negative_class_and_a_known_method(given, words):
+    with pytest.raises(ValueError, match=words):
+        DecoupledClassifier(**given).fit_from_proba(np.full((4, 2), 0.5), ["a", None] * 2)
+
+
+def test_a_single_named_label_has_no_noise_by_any_method():
+    label_proba = np.column_stack([np.tile([0.4, 0.05], 40), np.tile([0.6, 0.95], 40)])
+    labels = np.array(["p", None, None, None] * 20, dtype=object)
+    for method in ("estimate", "calibrated", "confident"):
+        clf = DecoupledClassifier(negative="n", noise=method).fit_from_proba(label_proba, labels)
+        assert clf.transition_.proba[1, 0] == 0
+
+
+def test_estimating_a_class_prior_assumes_that_labels_are_correct():
+    clf = DecoupledClassifier(negative="n", class_prior="best-bin", noise=0.1)
+    with pytest.raises(ValueError, match="assumes that labels are correct, but noise is"):
+        clf.fit_from_proba(np.full((4, 2), 0.5), ["p", None] * 2)

@@ -1,0 +1,100 @@
+"""One pass over the rows: sums over blocks, repeated passes, and rows that keep their labels."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from looselabels import _blocks
+from looselabels._blocks import Rows, minus_divergence, row_problem, solve_block, weighted, xlogy
+from tests import reference
+
+NOISY = np.array([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.05, 0.05, 0.9]])
+TOL = 1e-9
+
+
+def test_the_sums_of_a_block_are_those_of_the_paper(rng):
+    labels, prior = rng.dirichlet(np.ones(3), 15), np.array([0.2, 0.3, 0.5])
+    found = solve_block(labels, None, None, row_problem(NOISY, prior, TOL))
+    mass = reference.label_mass(labels, found.class_proba, NOISY)
+    assert_allclose(found.label_mass, mass, atol=1e-10)
+    value = reference.objective(labels, found.class_proba, NOISY, class_prior=prior)
+    assert found.objective == pytest.approx(value, abs=1e-10)
+    assert found.gap.max() <= TOL
+    assert found.n_ambiguous == 0
+
+
+def test_a_weight_multiplies_what_a_row_adds_to_the_sums(rng):
+    labels, weight = rng.dirichlet(np.ones(3), 10), np.arange(10.0)
+    problem = row_problem(NOISY, None, TOL)
+    found = solve_block(labels, None, weight, problem)
+    alone = [solve_block(labels[[i]], None, None, problem) for i in range(10)]
+    mass = sum(w * block.label_mass for w, block in zip(weight, alone, strict=True))
+    assert_allclose(found.label_mass, mass, atol=1e-10)
+    value = sum(w * block.objective for w, block in zip(weight, alone, strict=True))
+    assert found.objective == pytest.approx(value, abs=1e-10)
+
+
+def test_a_pass_adds_up_its_blocks(rng, monkeypatch):
+    labels = rng.dirichlet(np.ones(3), 50)
+    problem = row_problem(NOISY, None, TOL)
+    whole = solve_block(labels, None, None, problem)
+    monkeypatch.setattr(_blocks, "ELEMENTS_PER_BLOCK", 0)
+    monkeypatch.setattr(_blocks, "MIN_BLOCK_ROWS", 7)
+    rows = Rows(labels, None, 3)
+    assert [len(range(50)[block]) for block in rows.blocks] == [7] * 7 + [1]
+    found = rows.solve(problem)
+    assert_allclose(rows.class_proba, whole.class_proba, atol=1e-9)
+    assert_allclose(found.label_mass, whole.label_mass, atol=1e-8)
+    assert found.objective == pytest.approx(whole.objective, abs=1e-9)
+    assert found.max_gap == rows.gap.max() <= TOL
+    assert found.mean_gap == pytest.approx(rows.gap.mean())
+
+
+def test_restore_returns_to_the_state_that_was_kept(rng):
+    rows = Rows(rng.dirichlet(np.ones(3), 20), None, 3)
+    rows.solve(row_problem(NOISY, None, TOL))
+    before, gap = rows.class_proba.copy(), rows.gap.copy()
+    rows.keep()
+    for prior in ([0.2, 0.3, 0.5], [0.6, 0.3, 0.1]):
+        rows.solve(row_problem(NOISY, np.array(prior), TOL))
+        assert np.abs(rows.class_proba - before).max() > 0.01
+    rows.restore()
+    assert_array_equal(rows.class_proba, before)
+    assert_array_equal(rows.gap, gap)
+
+
+def test_a_row_whose_label_became_impossible_for_its_classes_gets_a_class_that_can_have_it():
+    labels = np.array([[1.0, 0.0]])
+    rows = Rows(labels, None, 2)
+    rows.solve(row_problem(np.array([[0.9, 0.1], [0.0, 1.0]]), None, TOL))
+    assert_allclose(rows.class_proba, [[1, 0]])
+    found = rows.solve(row_problem(np.array([[0.0, 1.0], [0.5, 0.5]]), None, TOL))
+    assert_allclose(rows.class_proba, [[0, 1]], atol=1e-9)
+    assert found.max_gap <= TOL
+
+
+def test_the_parameters_of_a_pass():
+    problem = row_problem(NOISY, None, TOL)
+    assert problem.rank == 3
+    assert problem.log_prior is None  # a uniform prior adds a constant
+    assert_allclose(problem.inverse, np.linalg.inv(NOISY))
+    semi = row_problem(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([0.2, 0.8]), TOL)
+    assert semi.rank == 1
+    assert_allclose(semi.log_prior, np.log([0.2, 0.8]))
+    tiny = row_problem(np.array([[1e-300, 1.0], [0.0, 1.0]]), None, TOL)
+    assert_array_equal(tiny.transition, [[_blocks.SMALLEST, 1], [0, 1]])
+
+
+def test_zero_times_the_log_of_zero_is_zero():
+    assert_array_equal(xlogy(np.array([0.0, 0.0, 2.0]), np.array([0.0, 5.0, 1.0])), [0, 0, 0])
+    assert xlogy(np.array([1.0]), np.array([0.0]))[0] == -np.inf
+    labels = np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
+    explained = np.array([[0.25, 0.25, 0.5], [0.0, 0.5, 0.5]])
+    assert_array_equal(minus_divergence(labels, explained), [np.log(0.5), -np.inf])
+
+
+def test_weights_multiply_rows():
+    assert_array_equal(weighted(np.ones((2, 2)), np.array([1.0, 3.0])), [[1, 1], [3, 3]])
+    assert_array_equal(weighted(np.ones(2), np.array([1.0, 3.0])), [1, 3])
+    rows = np.ones(2)
+    assert weighted(rows, None) is rows

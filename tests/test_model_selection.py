@@ -1,0 +1,103 @@
+"""Cross-validation with missing labels: the splitter, and the score that needs no classes."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from looselabels import DecoupledClassifier
+from looselabels.model_selection import LabelStratifiedKFold, neg_label_log_loss
+
+X_PETS = np.random.default_rng(0).standard_normal((60, 2)) + np.repeat([[0, 0], [4, 4]], 30, axis=0)
+PETS = np.repeat(["cat", "dog"], 30).astype(object)
+HALF = np.where(np.arange(60) % 3 == 0, None, PETS)
+
+
+# ------------------------------------------------------------------------------------ the splitter
+
+
+def test_each_row_is_in_exactly_one_test_fold():
+    folds = list(LabelStratifiedKFold(4, random_state=0).split(HALF, HALF))
+    assert len(folds) == LabelStratifiedKFold(4).get_n_splits(HALF, HALF) == 4
+    assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(60))
+    for train, test in folds:
+        assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(60))
+
+
+def test_each_fold_has_the_same_share_of_each_label():
+    y = np.array(["cat", None, "dog", None], dtype=object).repeat(25)
+    for _, test in LabelStratifiedKFold(5, random_state=0).split(y, y):
+        assert [np.sum(y[test] == name) for name in ("cat", "dog")] == [5, 5]
+        assert sum(label is None for label in y[test]) == 10
+
+
+def test_a_seed_repeats_the_folds_and_another_seed_changes_them():
+    def folds(seed):
+        splitter = LabelStratifiedKFold(3, random_state=seed)
+        return [test.tolist() for _, test in splitter.split(HALF, HALF)]
+
+    assert folds(0) == folds(0)
+    assert folds(0) != folds(1)
+
+
+def test_a_rare_label_reduces_the_number_of_folds_and_is_named():
+    y = ["cat"] * 10 + ["dog"] * 3 + [None] * 20
+    with pytest.warns(UserWarning, match=r"Label \['dog'\] has 3 samples: 3 folds instead of 5"):
+        folds = list(LabelStratifiedKFold(5).split(y, y))
+    assert len(folds) == 3
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(33))
+    with pytest.warns(UserWarning, match=r"Label \['dog'\] has 3 samples"):
+        assert LabelStratifiedKFold(5).get_n_splits(y, y) == 3
+
+
+def test_a_label_that_occurs_once_is_named():
+    with pytest.warns(UserWarning, match=r"Label \['dog'\] has 1 samples: 2 folds"):
+        folds = list(LabelStratifiedKFold(3).split(range(9), ["cat"] * 8 + ["dog"]))
+    assert len(folds) == 2
+
+
+# --------------------------------------------------------------------------------------- the score
+
+
+def test_the_score_is_the_mean_log_probability_of_the_labels():
+    clf = DecoupledClassifier(GaussianNB(), random_state=0).fit(X_PETS, HALF)
+    proba = clf.predict_proba(X_PETS) @ clf.transition_.proba
+    column = {"cat": 0, "dog": 1, None: 2}
+    given = [proba[i, column[label]] for i, label in enumerate(HALF)]
+    assert neg_label_log_loss(clf, X_PETS, HALF) == pytest.approx(np.mean(np.log(given)))
+    weight = np.arange(60)
+    expected = weight @ np.log(given) / weight.sum()
+    assert neg_label_log_loss(clf, X_PETS, HALF, weight) == pytest.approx(expected)
+
+
+def test_a_pipeline_is_scored_by_its_last_step():
+    clf = DecoupledClassifier(GaussianNB(), random_state=0)
+    scaler = StandardScaler().fit(X_PETS)
+    pipe = make_pipeline(StandardScaler(), clf).fit(X_PETS, HALF)
+    alone = clf.fit(scaler.transform(X_PETS), HALF)
+    expected = neg_label_log_loss(alone, scaler.transform(X_PETS), HALF)
+    assert neg_label_log_loss(pipe, X_PETS, HALF) == pytest.approx(expected)
+
+
+def test_cross_validation_needs_no_classes():
+    # Two thirds of each class are labeled and the classes do not overlap: the best possible score
+    # is 2/3 log 2/3 + 1/3 log 1/3.
+    pipe = make_pipeline(StandardScaler(), DecoupledClassifier(GaussianNB(), random_state=0))
+    folds = LabelStratifiedKFold(3, random_state=0)
+    scores = cross_val_score(pipe, X_PETS, HALF, scoring=neg_label_log_loss, cv=folds)
+    assert_allclose(scores, np.log(2 / 3) * 2 / 3 + np.log(1 / 3) / 3, atol=0.03)
+
+
+def test_grid_search_needs_no_classes():
+    search = GridSearchCV(
+        DecoupledClassifier(LogisticRegression()),
+        {"strength": [10, np.inf], "estimator__C": [1e-6, 1.0]},
+        scoring=neg_label_log_loss,
+        cv=LabelStratifiedKFold(3, random_state=0),
+    ).fit(X_PETS, HALF)
+    assert search.best_params_["estimator__C"] == 1.0
+    assert search.best_estimator_.score(X_PETS, PETS) == 1

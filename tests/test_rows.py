@@ -1,0 +1,89 @@
+"""The row solver, compiled and batched: certificates, the dual, and rows with several optima."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from looselabels import _rows
+from looselabels._validation import as_numpy
+from tests import reference
+
+SEMI = np.array([[0.1, 0.0, 0.9], [0.0, 0.1, 0.9]])
+NOISY = np.array([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.05, 0.05, 0.9]])
+
+
+@pytest.fixture(params=["compiled", "batched"])
+def solver(request):
+    if request.param == "batched":
+        return _rows
+    return pytest.importorskip("looselabels._rows_numba", exc_type=ImportError)
+
+
+def uniform(n, m):
+    return np.full((n, m), 1 / m)
+
+
+def test_the_slope_is_the_gradient_minus_its_mean(rng, solver):
+    labels, classes = rng.dirichlet(np.ones(3), 5), rng.dirichlet(np.ones(3), 5)
+    log_prior = np.log([0.2, 0.3, 0.5])
+    at = solver.evaluate(labels, classes, NOISY, log_prior)
+    gradient = (labels / (classes @ NOISY)) @ NOISY.T + log_prior
+    expected = gradient - np.sum(classes * gradient, axis=1, keepdims=True)
+    assert_allclose(at.slope, expected, atol=1e-12)
+    assert_allclose(at.gap, expected.max(axis=1), atol=1e-12)
+    assert_allclose(at.explained, classes @ NOISY, atol=1e-15)
+
+
+@pytest.mark.parametrize("prior", [None, [0.2, 0.3, 0.5]])
+def test_newton_steps_reach_the_optimum_of_scipy(rng, solver, prior):
+    labels = rng.dirichlet(np.full(3, 0.5), 20)
+    log_prior = None if prior is None else np.log(prior)
+    found = solver.ascend(labels, uniform(20, 3), NOISY, log_prior, 1e-10)
+    assert solver.evaluate(labels, found, NOISY, log_prior).gap.max() <= 1e-10
+    for row, classes in zip(labels, found, strict=True):
+        _, value = reference.solve_row(row, NOISY, prior)
+        seen = row > 0
+        ours = row[seen] @ np.log((classes @ NOISY)[seen])
+        ours += 0.0 if prior is None else classes @ np.log(prior)
+        assert ours >= value - 1e-9
+
+
+def test_the_dual_and_the_primal_have_the_same_optimum(rng, solver):
+    labels = rng.dirichlet(np.ones(3), 200)
+    inverse = np.linalg.inv(NOISY)
+    assert np.any(labels @ inverse < 0, axis=1).sum() > 50  # these have absent classes
+    primal = solver.ascend(labels, uniform(200, 3), NOISY, None, 1e-12)
+    assert_allclose(solver.solve_dual(labels, inverse, 1e-13), primal, atol=1e-8)
+
+
+def test_both_solvers_know_which_rows_have_several_optima(solver):
+    # A row of unlabeled samples only can have any class; each label alone means one class.
+    labels = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.05, 0.05, 0.9]])
+    optimum = np.array([[0.5, 0.5], [1.0, 0.0], [0.5, 0.5]])
+    at = _rows.evaluate(labels, optimum, SEMI, None)
+    assert at.gap.max() < 1e-12
+    assert solver.is_ambiguous(at, SEMI, 1e-9).tolist() == [True, False, False]
+
+
+def test_the_closest_optimum_is_the_anchor_itself_if_that_is_optimal():
+    at = _rows.evaluate(np.array([[0.0, 0.0, 1.0]]), np.array([[0.9, 0.1]]), SEMI, None)
+    found = _rows.closest_optimum(at, SEMI, np.array([0.3, 0.7]), 1e-9)
+    assert_allclose(found, [[0.3, 0.7]], atol=1e-12)
+
+
+def test_negative_entries_become_zero_and_rows_sum_to_one(xp):
+    rows = xp.asarray([[1.0, -1.0, 3.0], [-1.0, -2.0, 0.0]])
+    found = as_numpy("rows", _rows.on_simplex(rows))
+    assert_allclose(found, [[0.25, 0, 0.75], [1 / 3] * 3], rtol=1e-6)  # torch: single precision
+
+
+def test_a_ratio_with_numerator_zero_is_zero():
+    found = _rows.ratio(np.array([0.0, 0.0, 3.0]), np.array([0.0, 2.0, 2.0]))
+    assert_array_equal(found, [0, 0, 1.5])
+
+
+def test_marked_rows_are_replaced_and_others_kept():
+    old = np.arange(8.0).reshape(4, 2)
+    found = _rows.put_rows(np.array([False, True, False, True]), old, -np.ones((2, 2)))
+    assert_array_equal(found, [[0, 1], [-1, -1], [4, 5], [-1, -1]])
+    assert_array_equal(old, np.arange(8.0).reshape(4, 2))
