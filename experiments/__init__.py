@@ -1,1 +1,1 @@
-"""The paper's experiments: data → problems → cells → rows → figures. ``python -m experiments``."""
+"""The experiments of the paper; run them with ``python -m experiments``."""

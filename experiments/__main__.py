@@ -23,23 +23,30 @@ def _names(_context, _parameter, value):
 
 @main.command()
 @click.argument("experiment", nargs=-1, callback=_names)
-@click.option("--quick", is_flag=True, help="2,000 rows, the fewest labels, one seed.")
-@click.option("--data", type=click.Path(file_okay=False), help="The folder of the data.")
-@click.option("--out", type=click.Path(file_okay=False), help="The folder of the results.")
-@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--only-problem", multiple=True, help="Run this problem only; may be repeated.")
-@click.option("--only-labels", multiple=True, type=int, help="So many labels a class only.")
-@click.option("--skip-paper", is_flag=True, help="Leave the paper's method to a later run.")
-@click.option("--device", help="Where PyTorch sums kernels, as cuda. Default: NumPy.")
+@click.option(
+    "--quick", is_flag=True, help="Use 2,000 rows, the smallest number of labels and one seed."
+)
+@click.option("--data", type=click.Path(file_okay=False), help="Folder with the data sets.")
+@click.option("--out", type=click.Path(file_okay=False), help="Folder for the results.")
+@click.option(
+    "--seeds", type=click.IntRange(1), default=3, show_default=True, help="Number of seeds."
+)
+@click.option("--only-problem", multiple=True, help="Run only this problem; can be repeated.")
+@click.option(
+    "--only-labels", multiple=True, type=int,
+    help="Run only this number of labels per class; can be repeated.",
+)  # fmt: skip
+@click.option("--skip-paper", is_flag=True, help="Do not run the method of the paper.")
+@click.option("--device", help="Compute kernel sums with PyTorch on this device, e.g. cuda.")
 def run(experiment, quick, data, out, seeds, only_problem, only_labels, skip_paper, device):
-    """Run what of EXPERIMENT (default: all) is not in the results yet."""
+    """Run the missing parts of each EXPERIMENT (default: all experiments)."""
     from experiments.grids import GRIDS, RESULTS, run_grid, run_table
     from experiments.results import locked
 
-    every = {problem for name in experiment if name in GRIDS for problem in GRIDS[name].problems}
+    known = {problem for name in experiment if name in GRIDS for problem in GRIDS[name].problems}
     for problem in only_problem:
-        if problem not in every:
-            raise click.UsageError(f"{problem!r} is not one of {', '.join(sorted(every))}.")
+        if problem not in known:
+            raise click.UsageError(f"{problem!r} is not one of {', '.join(sorted(known))}.")
     folder = out or (RESULTS / "quick" if quick else RESULTS)
     with locked(folder):
         for name in experiment:
@@ -53,10 +60,10 @@ def run(experiment, quick, data, out, seeds, only_problem, only_labels, skip_pap
 
 
 @main.command()
-@click.option("--results", type=click.Path(file_okay=False), help="The folder of the results.")
-@click.option("--out", type=click.Path(file_okay=False), help="The folder of the figures.")
+@click.option("--results", type=click.Path(file_okay=False), help="Folder with the results.")
+@click.option("--out", type=click.Path(file_okay=False), help="Folder for the figures.")
 def plot(results, out):
-    """Draw the figures of the grids that have results, of the simulated data, and figure 1."""
+    """Draw all figures. Grids without results are skipped."""
     from experiments.figures import FIGURES, plot_all
     from experiments.grids import RESULTS
     from looselabels._validation import import_extra
@@ -67,9 +74,9 @@ def plot(results, out):
 
 
 @main.command()
-@click.option("--results", type=click.Path(file_okay=False), help="The folder of the results.")
+@click.option("--results", type=click.Path(file_okay=False), help="Folder with the results.")
 def claims(results):
-    """Print what the paper claims, and what was to be reached, with the numbers of the rows."""
+    """Print which claims of the paper hold, and which targets the library reaches."""
     from experiments.grids import RESULTS
     from experiments.tables import report
 
@@ -77,7 +84,7 @@ def claims(results):
 
 
 def entry(arguments=None) -> int:
-    """Run the command and return its exit code; what goes wrong is one line on stderr."""
+    """Run the command and return its exit code; errors are one line on stderr."""
     return run_command(main, "python -m experiments", arguments)
 
 

@@ -1,15 +1,15 @@
-"""One cell of an experiment: a problem, a number of labels and a seed in, rows of results out.
+"""The cells of an experiment: a cell is one problem, number of labels, seed and setting.
 
-Every cell is run by one rule; nothing is tuned to a cell. forests.py and kernels.py say where
-label_proba comes from; what is made of it is here.
+All cells follow the same rules; nothing is tuned per cell. forests.py and kernels.py compute
+label_proba; this module computes the result rows from it.
 
-- `paper`: the method as printed. label_proba by flat weights of the labels, or by the paper's costs
-  (the reading "expected", with the true class prior); `infer` with T as it is (the paper does not
-  move it into the world of the weights). The paper prints no A: T is kept (strength inf), and
-  inferred with pseudocounts A = 1000 T; with A = T, by at most 200 passes, in the first seed of the
-  problems with a negative class.
-- `looselabels told`: `DecoupledClassifier` with its defaults, told how the labels were drawn.
-  `looselabels nothing`: told only which class has no labels, where there is one.
+- `paper`: the method as printed. label_proba is learned with equal label weights ("flat") or with
+  the costs of the paper (the reading "expected", with the true class prior). `infer` uses T as it
+  is: the paper does not convert T to the weighted distribution. The paper does not print A. We keep
+  T fixed (strength inf) and also infer it with pseudocounts A = 1000 T. In the first seed of
+  problems with a negative class we also use A = T, with at most 200 iterations.
+- `looselabels told`: `DecoupledClassifier` with default parameters, where the transition is
+  specified. `looselabels nothing`: only the negative class is specified, if there is one.
 """
 
 import time
@@ -23,13 +23,15 @@ from looselabels import infer
 from looselabels.inference import class_proba_from, condition_on_label
 
 STRENGTHS = (np.inf, 1000.0, 1.0)
-PASSES = 200
+MAX_ITER = 200
 SETTINGS = ("looselabels", "paper")
 WEIGHTS = ("flat", "costs")
+# The column `setting` for the library: the transition is specified, or left open.
+SPECIFIED, OPEN = "looselabels told", "looselabels nothing"
 
 
 class Cell(NamedTuple):
-    """What is run and written as one."""
+    """The unit that is run and written as a whole."""
 
     problem: str
     labels_a_class: int
@@ -37,16 +39,16 @@ class Cell(NamedTuple):
     setting: str  #: "looselabels" or "paper"
 
     def __str__(self):
-        labels = f"{self.labels_a_class} labels a class"
+        labels = f"{self.labels_a_class} labels per class"
         return f"{self.problem}, {labels}, seed {self.seed}, {self.setting}"
 
     def draw(self, data) -> Problem:
-        """Return the problem with its labels, the same for both settings."""
+        """Return the problem with its labels; they are the same in both settings."""
         return make_problem(self.problem, data.y, data.y_test, self.labels_a_class, self.seed)
 
 
 def grid(problems, counts, seeds, settings=SETTINGS) -> list[Cell]:
-    """Return the cells, breadth first: a part of the grid is every problem with fewer seeds."""
+    """Return the cells ordered by seed: an interrupted run has all problems for some seeds."""
     return [
         Cell(problem, count, seed, setting)
         for seed in range(seeds)
@@ -59,21 +61,21 @@ def grid(problems, counts, seeds, settings=SETTINGS) -> list[Cell]:
 # ----------------------------------------------------------------------------------- looselabels
 
 
-def told_nothing(problem) -> dict:
-    """Return the parameters of a `DecoupledClassifier` that is told only of a negative class."""
+def open_parameters(problem) -> dict:
+    """Return parameters of `DecoupledClassifier` that specify only the negative class, if any."""
     return {"transition": None, "negative": problem.negative, "noise": "estimate"}
 
 
-def looselabels_rows(problem, fitted, seconds, X_test, label_proba_test):
-    """Return the rows of the library, of classifiers `fitted` told and told nothing."""
+def looselabels_rows(problem, fitted, seconds, X_test, label_proba, label_proba_test):
+    """Return the rows of the library; `fitted` has a classifier for SPECIFIED and for OPEN."""
     rows = [
-        row | {"setting": "looselabels", "seconds": seconds["told"]}
-        for row in plain_rows(problem, fitted["told"].label_proba_, label_proba_test)
+        row | {"setting": "looselabels", "seconds": seconds[SPECIFIED]}
+        for row in plain_rows(problem, label_proba, label_proba_test)
     ]
-    for name, clf in fitted.items():
+    for setting, clf in fitted.items():
         error, names = transition_error(clf.transition_, problem.design), clf.classes_
         test, given = clf.predict_proba(X_test), clf.class_proba_given_label_
-        common = {"setting": f"looselabels {name}", "seconds": seconds[name]}
+        common = {"setting": setting, "seconds": seconds[setting]}
         rows += [
             _row("inferred", problem, problem.truth_test, names, test, error) | common,
             _row("W", problem, problem.truth, names, given, error) | common,
@@ -85,19 +87,19 @@ def looselabels_rows(problem, fitted, seconds, X_test, label_proba_test):
 
 
 def label_weights_of(problem, weights):
-    """Return the weight of each label in training: flat, or the paper's costs."""
+    """Return the weight of each label in training: equal weights or the costs of the paper."""
     if weights == "flat":
         return np.ones(len(problem.design.labels))
     return problem.design.label_weights(problem.class_prior, reading="expected")
 
 
 def strengths_of(cell, problem):
-    """Return the strengths to run; the weakest takes long, and runs in a part of the grid."""
+    """Return the strengths to run; the smallest takes long and is run in part of the grid."""
     return STRENGTHS if cell.seed == 0 and problem.negative is not None else STRENGTHS[:2]
 
 
 def paper_rows(problem, index, label_proba, label_proba_test, seconds, strengths=STRENGTHS):
-    """Return the rows of the paper's method on any label_proba; `seconds` is what these took."""
+    """Return the rows of the paper's method; `seconds` is the time that label_proba took."""
     design, names = problem.design, problem.design.classes
     rows = plain_rows(problem, label_proba, label_proba_test)
     h = label_proba_test @ design.reverse(problem.class_prior)
@@ -106,7 +108,7 @@ def paper_rows(problem, index, label_proba, label_proba_test, seconds, strengths
     for strength in strengths:
         start = time.perf_counter()
         counts = None if np.isinf(strength) else strength * design.proba
-        found = infer(label_proba, design.proba, pseudocounts=counts, max_iter=PASSES)
+        found = infer(label_proba, design.proba, pseudocounts=counts, max_iter=MAX_ITER)
         given = condition_on_label(found.class_proba, found.transition, index)
         test = class_proba_from(label_proba_test, found.transition)
         error = float(abs(found.transition - design.proba).sum(axis=1).mean())
@@ -122,10 +124,10 @@ def paper_rows(problem, index, label_proba, label_proba_test, seconds, strengths
 
 
 def plain_rows(problem, label_proba, label_proba_test):
-    """Return what there is without inference: the label predicted, and its class taken."""
+    """Return the rows without inference, which predict the class of the most probable label."""
     rows = [
         plain_row("baseline", problem, problem.truth_test, label_proba_test),
-        plain_row("classifier", problem, problem.truth, label_proba),  # of the training rows
+        plain_row("classifier", problem, problem.truth, label_proba),  # on the training rows
     ]
     if problem.negative is None:
         pairs = zip(problem.labels, label_classes(problem, label_proba), strict=True)
@@ -142,7 +144,7 @@ def plain_row(method, problem, truth, label_proba):
 def label_classes(problem: Problem, label_proba):
     """Return the class of the most probable label.
 
-    "Unlabeled" stands for the negative class; where there is none, it is left out.
+    "Unlabeled" counts as the negative class; if there is no negative class, it is ignored.
     """
     if problem.negative is None:
         return label_proba[:, :-1].argmax(axis=1)
@@ -151,7 +153,7 @@ def label_classes(problem: Problem, label_proba):
 
 
 def transition_error(found, design):
-    """Return the mean over classes of Σ_s |T_ys − T*_ys|, the two matched by names."""
+    """Return the mean over classes of Σ_s |T_ys − T*_ys|; rows and columns matched by name."""
     by_name = {
         (name, label): value
         for name, row in zip(found.classes, found.proba, strict=True)
@@ -162,7 +164,7 @@ def transition_error(found, design):
 
 
 def _row(method, problem, truth, names, class_proba, error=None):
-    """Return the scores of a method that gives probabilities of the classes `names`."""
+    """Return the scores of a method that predicts probabilities of the classes `names`."""
     every = np.zeros((len(truth), len(problem.design.classes)))
     every[:, np.asarray(names, dtype=int)] = class_proba
     clipped = np.clip(every, 1e-6, 1)

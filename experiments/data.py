@@ -1,4 +1,4 @@
-"""Fashion-MNIST and 20 Newsgroups: where they are looked up, how they are checked and read."""
+"""Find, verify and read Fashion-MNIST and 20 Newsgroups."""
 
 import gzip
 import hashlib
@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-CACHE = Path("~/.cache/looselabels").expanduser()
-DEBIAN = Path("/usr/share/datasets/fashion-mnist")  # its package dataset-fashion-mnist
+from looselabels._files import check_parent, new_file
 
-# What gunzip gives: its shape and its sha256. Not the sha256 of the .gz, because Debian strips the
-# name and the time out of the gzip header; the pictures are the same bytes.
+CACHE = Path("~/.cache/looselabels").expanduser()
+DEBIAN = Path("/usr/share/datasets/fashion-mnist")  # Debian package dataset-fashion-mnist
+
+# Shape and sha256 of the decompressed files. The .gz files themselves differ: Debian removes the
+# name and the time from the gzip header.
 FASHION = {
     "train-images-idx3-ubyte": (
         (60000, 28, 28),
@@ -33,7 +35,7 @@ FASHION = {
         "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
     ),
 }
-# The original archive, and a repack of the same files.
+# The original archive, and the same files repacked.
 NEWS = {
     "20news-bydate.tar.gz": "8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
     "20news-bydate.tar.xz": "06f6abad493106a0fa9f63cef2964fa29293ae745fcd50980f684a024ebbbafd",
@@ -41,7 +43,7 @@ NEWS = {
 
 
 class Data(NamedTuple):
-    """Rows to learn from and rows to test on, with their true classes 0, 1, …"""
+    """Training rows and test rows with their true classes 0, 1, …"""
 
     name: str
     X: Any
@@ -51,17 +53,17 @@ class Data(NamedTuple):
 
 
 class DataError(ValueError):
-    """The data are not there, or are not what they should be."""
+    """A data set is missing or differs from the expected one."""
 
 
 def load(name, folder=None, quick=False) -> Data:
-    """Return the data called `name`, "fashion" or "news"; `quick` is a small part of it."""
+    """Return the data set `name`, "fashion" or "news"; `quick`: a small part of it."""
     data = {"fashion": load_fashion, "news": load_news}[name](folder)
     return small(data) if quick else data
 
 
 def small(data, n_train=2000, n_test=1000) -> Data:
-    """Return a part of `data` that is always the same."""
+    """Return a small part of `data`, the same one in each call."""
     rng = np.random.default_rng(0)
     train = np.sort(rng.choice(len(data.y), n_train, replace=False))
     test = np.sort(rng.choice(len(data.y_test), n_test, replace=False))
@@ -69,18 +71,19 @@ def small(data, n_train=2000, n_test=1000) -> Data:
 
 
 def places(name, folder=None) -> list[Path]:
-    """Return the folders to look in, in order; the folder that was given may hold the files itself.
+    """Return the folders to search, in order.
 
-    A folder that is given and does not hold the data is a mistake to tell of, not to pass over.
+    A folder that the user specified is searched alone: if it does not hold the data, this is an
+    error to report. It may hold the files itself or in a folder `name`.
     """
-    given = folder or os.environ.get("LOOSELABELS_DATA")
-    if given:
-        return [Path(given) / name, Path(given)]
+    specified = folder or os.environ.get("LOOSELABELS_DATA")
+    if specified:
+        return [Path(specified) / name, Path(specified)]
     return [*([DEBIAN] if name == "fashion-mnist" else []), CACHE / name]
 
 
 def _find(name, files, folder):
-    """Return the path of the first of `files` that is there, or None; and the places tried."""
+    """Return the path of the first of `files` that exists, or None; and the folders searched."""
     tried = places(name, folder)
     for place in tried:
         for file in files:
@@ -92,7 +95,7 @@ def _find(name, files, folder):
 def _not_found(what, tried, source, reason=""):
     names = ", ".join(str(place) for place in tried)
     return DataError(
-        f"{what} is in none of {names}{source}{reason}. Give its folder: --data DIR or "
+        f"{what} was not found in {names}{source}{reason}. Specify its folder by --data DIR or "
         "LOOSELABELS_DATA."
     )
 
@@ -101,7 +104,7 @@ def _not_found(what, tried, source, reason=""):
 
 
 def load_fashion(folder=None) -> Data:
-    """Return Fashion-MNIST, its pixels standardized as in the training set."""
+    """Return Fashion-MNIST with pixels standardized by the training set."""
     first = next(iter(FASHION)) + ".gz"
     found, tried = _find("fashion-mnist", [first], folder)
     if found is None:
@@ -113,7 +116,7 @@ def load_fashion(folder=None) -> Data:
 
 
 def standardize_pixels(X, X_test):
-    """Return both as float32, with zero mean and unit variance in each column of X."""
+    """Return both as float32, standardized by the means and variances of the columns of X."""
     from sklearn.preprocessing import StandardScaler
 
     scaler = StandardScaler(copy=False)
@@ -122,9 +125,10 @@ def standardize_pixels(X, X_test):
 
 
 def read_idx(path, shape, sha256) -> np.ndarray:
-    """Return the array in an idx.gz file, of unsigned bytes and of the `shape` that it must have.
+    """Return the array of unsigned bytes in an idx.gz file, which must have this `shape`.
 
-    The header is checked before anything is read by it, so that no header can ask for memory.
+    The header is compared with the expected one before the content is read: a wrong header cannot
+    cause a large allocation.
     """
     header = bytes([0, 0, 8, len(shape)]) + np.array(shape, dtype=">u4").tobytes()
     size = int(np.prod(shape))
@@ -135,10 +139,10 @@ def read_idx(path, shape, sha256) -> np.ndarray:
                 raise DataError(f"{path}: expected the header {_idx(header)}, found {_idx(start)}.")
             content = file.read(size + 1)
     except FileNotFoundError:
-        raise DataError(f"{path} is missing; the other files of its data are there.") from None
+        raise DataError(f"{path} is missing, but other files of the data set exist.") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(
-            f"{path}: expected a whole gzip file, found a broken one: {error}."
+            f"{path}: expected a complete gzip file, found a broken one: {error}."
         ) from None
     if len(content) != size:
         found = "more" if len(content) > size else len(content)
@@ -148,7 +152,7 @@ def read_idx(path, shape, sha256) -> np.ndarray:
 
 
 def _idx(header):
-    """Return what an idx header says, in words."""
+    """Return an idx header as text: its magic number and the sizes."""
     if len(header) < 4 or header[:3] != b"\0\0\x08":
         return f"0x{header[:4].hex()}"
     sizes = np.frombuffer(header[4 : 4 + (len(header) - 4) // 4 * 4], dtype=">u4")
@@ -160,48 +164,44 @@ def _check_sum(path, found, expected):
         raise DataError(f"{path}: expected sha256 {expected[:12]}…, found {found[:12]}….")
 
 
-def _download_fashion(tried, given):
-    """Fetch from OpenML into the cache, in the original format; return the first file there."""
-    if given:
+def _download_fashion(tried, specified):
+    """Download from OpenML into the cache, in the original format; return the first file."""
+    if specified:
         raise _not_found("Fashion-MNIST (train-images-idx3-ubyte.gz, …)", tried, "")
     from sklearn.datasets import fetch_openml
 
-    print("Fetching Fashion-MNIST from openml.org (about 30 MB) …", flush=True)
+    print("Downloading Fashion-MNIST from openml.org (about 30 MB) …", flush=True)
     try:
         bunch = fetch_openml("Fashion-MNIST", version=1, as_frame=False)
     except (OSError, ValueError) as error:
         reason = f" ({' '.join(str(error).split())})"
         raise _not_found(
-            "Fashion-MNIST", tried, ", and openml.org does not answer", reason
+            "Fashion-MNIST", tried, ", and the download from openml.org failed", reason
         ) from None
     X, y = bunch.data.astype(np.uint8), bunch.target.astype(np.uint8)
     parts = (X[:60000], y[:60000], X[60000:], y[60000:])
+    folder = CACHE / "fashion-mnist"
+    folder.mkdir(parents=True, exist_ok=True)
     for (name, (shape, sha256)), part in zip(FASHION.items(), parts, strict=True):
         header = bytes([0, 0, 8, len(shape)]) + np.array(shape, dtype=">u4").tobytes()
         content = header + part.tobytes()
         _check_sum(f"openml.org's {name}", hashlib.sha256(content).hexdigest(), sha256)
-        _write_whole(CACHE / "fashion-mnist" / (name + ".gz"), gzip.compress(content, mtime=0))
-    return CACHE / "fashion-mnist" / (next(iter(FASHION)) + ".gz")
-
-
-def _write_whole(path, content):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}")
-    part.write_bytes(content)
-    part.replace(path)
+        with new_file(folder / (name + ".gz"), check_parent) as path:
+            path.write_bytes(gzip.compress(content, mtime=0))
+    return folder / (next(iter(FASHION)) + ".gz")
 
 
 # ----------------------------------------------------------------------------------- 20 Newsgroups
 
 
 def load_news(folder=None) -> Data:
-    """Return 20 Newsgroups by date, as sparse counts of terms; headers kept, stop words removed."""
+    """Return 20 Newsgroups by date as sparse term counts, with headers, without stop words."""
     from sklearn.feature_extraction.text import CountVectorizer
 
     found, tried = _find("20newsgroups", NEWS, folder)
     if found is None:
-        given = bool(folder or os.environ.get("LOOSELABELS_DATA"))
-        (texts, y), (texts_test, y_test) = _fetch_news(tried, given)
+        specified = bool(folder or os.environ.get("LOOSELABELS_DATA"))
+        (texts, y), (texts_test, y_test) = _fetch_news(tried, specified)
     else:
         (texts, y), (texts_test, y_test) = read_news(found, NEWS[found.name])
     terms = CountVectorizer(stop_words="english", min_df=2, dtype=np.float32)
@@ -210,7 +210,7 @@ def load_news(folder=None) -> Data:
 
 
 def read_news(path, sha256):
-    """Return (texts, classes) of the training and of the test part of a by-date archive."""
+    """Return (texts, classes) of the training part and the test part of a by-date archive."""
     with open(path, "rb") as file:
         _check_sum(path, hashlib.file_digest(file, "sha256").hexdigest(), sha256)
     parts: dict = {"train": ([], []), "test": ([], [])}
@@ -224,24 +224,24 @@ def read_news(path, sha256):
                     parts[subset][1].append(words[1])
     except (tarfile.TarError, EOFError) as error:
         raise DataError(
-            f"{path}: expected a whole tar archive, found a broken one: {error}."
+            f"{path}: expected a complete tar archive, found a broken one: {error}."
         ) from None
     groups = {group: k for k, group in enumerate(sorted(set(parts["train"][1])))}
     if not groups or set(parts["test"][1]) - set(groups):
-        raise DataError(f"{path}: expected 20news-bydate-train/<group>/<id>, found none such.")
+        raise DataError(f"{path}: expected files 20news-bydate-train/<group>/<id>, found none.")
     return [(texts, [groups[name] for name in names]) for texts, names in parts.values()]
 
 
-def _fetch_news(tried, given):
-    """Return what scikit-learn has in its cache, or fetches."""
+def _fetch_news(tried, specified):
+    """Return 20 Newsgroups from scikit-learn, which caches or downloads it."""
     from sklearn.datasets import fetch_20newsgroups
 
-    if given:
+    if specified:
         raise _not_found(f"20 Newsgroups ({' or '.join(NEWS)})", tried, "")
     try:
         parts = [fetch_20newsgroups(subset=subset, shuffle=False) for subset in ("train", "test")]
     except OSError as error:
-        source = ", nor in scikit-learn's cache, and its source does not answer"
+        source = " or in the cache of scikit-learn, and the download failed"
         reason = f" ({' '.join(str(error).split())})"
         raise _not_found("20 Newsgroups", tried, source, reason) from None
     return [(part.data, part.target) for part in parts]

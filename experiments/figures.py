@@ -1,16 +1,17 @@
-"""The figures of the grids, from their rows, and figure 1: the same rows give the same bytes."""
+"""The figures. Equal results give byte-identical files."""
 
 from pathlib import Path
 
-from experiments.curves import SHOWN, Curves, library, paper
+from experiments.cells import OPEN
+from experiments.curves import SHOWN_STRENGTH, Curves, library, paper
 from experiments.grids import GRIDS, HERE, RESULTS
 from experiments.simulated_figure import plot_simulated
 from experiments.transitions import designs
 
 FIGURES = HERE / "figures"
 STYLE = {
-    "svg.hashsalt": "looselabels",  # names inside the file are the same in every run
-    "svg.fonttype": "path",  # looks the same without the font
+    "svg.hashsalt": "looselabels",  # identifiers inside the file are the same in all runs
+    "svg.fonttype": "path",  # does not need the font
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -19,11 +20,12 @@ STYLE = {
 }
 TITLES = {"fashion": "Fashion-MNIST", "news": "20 Newsgroups"}
 MODELS = {"forest": "forest", "kernel": "kernel densities"}
-FLAT, COSTS, TOLD, NOTHING, BALANCED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "0.55"
+FLAT, COSTS, BALANCED = "#0072B2", "#E69F00", "0.55"
+SPECIFIED_COLOR, OPEN_COLOR = "#009E73", "#CC79A7"
 
 
 def plot_all(results=RESULTS, figures=FIGURES) -> list[Path]:
-    """Draw a figure of each grid that has results, and the two others; return their paths."""
+    """Draw the figures of all grids with results, and two others; return their paths."""
     from matplotlib import rc_context
 
     figures = Path(figures)
@@ -45,14 +47,14 @@ def plot_all(results=RESULTS, figures=FIGURES) -> list[Path]:
 
 
 def panels_of(problems):
-    """Return (problem, what is scored) of the paper's eight panels, in its order."""
+    """Return (problem, scored rows) of the eight panels, in the order of the paper."""
     semi, several, unlabeled, *noisy = problems
     both = [(name, kind) for name in (semi, several, unlabeled) for kind in ("test", "W")]
     return both + [(name, "W") for name in noisy]
 
 
 def plot_panels(name, curves):
-    """Return the figure of an experiment: F1 over labels a class, in eight panels."""
+    """Return the figure of an experiment: F1 by number of labels per class, in eight panels."""
     from matplotlib.figure import Figure
 
     experiment = GRIDS[name]
@@ -64,10 +66,10 @@ def plot_panels(name, curves):
             seeds = curves.seeds(problem, series)
             if seeds:
                 handles[label] = _draw(ax, seeds, style)
-        of = "test score" if kind == "test" else "W on the training rows"
-        ax.set_title(f"{problem}, {of}", loc="left", fontsize=10)
+        scored = "test rows" if kind == "test" else "W on the training rows"
+        ax.set_title(f"{problem}, {scored}", loc="left", fontsize=10)
         score = "F1 of the positive class" if problem == "positive-unlabeled" else "macro-F1"
-        ax.set(xscale="log", xlabel="labels a class", ylabel=score, ylim=(0, 1))
+        ax.set(xscale="log", xlabel="labels per class", ylabel=score, ylim=(0, 1))
         ax.set_xticks(experiment.counts, labels=[str(count) for count in experiment.counts])
         ax.minorticks_off()
     seeds = {
@@ -76,29 +78,33 @@ def plot_panels(name, curves):
     }
     figure.suptitle(
         f"{TITLES[experiment.data]}, {MODELS[experiment.model]}\n"
-        f"Means over seeds (paper: {seeds['paper']}, looselabels: {seeds['looselabels']}); "
-        "bands from the lowest to the highest"
+        f"Mean over seeds (paper: {seeds['paper']}, looselabels: {seeds['looselabels']}); "
+        "bands: lowest to highest seed"
     )
     figure.legend(handles.values(), handles, loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 
 def _styles(kind, noisy):
-    """Return (series, words, style) of the curves of a panel, those in front last.
+    """Return (series, caption, style) of the curves of a panel; the last ones are in front.
 
-    Keeping the labels is a choice where they are noisy; elsewhere they are right.
+    "Labels kept" is a baseline for noisy labels only: elsewhere all labels are correct.
     """
     before = "baseline" if kind == "test" else "classifier"
     after = "inferred" if kind == "test" else "W"
-    strength = {"inf": "T kept"}.get(SHOWN, f"strength {SHOWN}")
+    strength = {"inf": "T fixed"}.get(SHOWN_STRENGTH, f"strength {SHOWN_STRENGTH}")
     curves = []
     for weights, color in (("flat", FLAT), ("costs", COSTS)):
-        words = f"paper, {weights}"
+        caption = f"paper, {weights}"
         if kind == "test":
-            curves.append((paper(weights, "h"), f"{words}: h(x)", {"color": color, "ls": ":"}))
+            curves.append((paper(weights, "h"), f"{caption}: h(x)", {"color": color, "ls": ":"}))
         curves += [
-            (paper(weights, before), f"{words}: label's class", {"color": color, "ls": "--"}),
-            (paper(weights, after), f"{words}: inferred, {strength}", {"color": color}),
+            (
+                paper(weights, before),
+                f"{caption}: class of the label",
+                {"color": color, "ls": "--"},
+            ),
+            (paper(weights, after), f"{caption}: inferred, {strength}", {"color": color}),
         ]
     if noisy:
         for weights, dashes in (("flat", "-"), ("costs", "--")):
@@ -109,17 +115,17 @@ def _styles(kind, noisy):
     plain = {"color": BALANCED, "ls": "--"}
     return [
         *curves,
-        (library(before), "looselabels: label's class", plain),
-        (library(after, "nothing"), "looselabels, told nothing", {"color": NOTHING, "lw": 2}),
-        (library(after, "told"), "looselabels, told the rates", {"color": TOLD, "lw": 2}),
+        (library(before), "looselabels: class of the label", plain),
+        (library(after, OPEN), "looselabels, T estimated", {"color": OPEN_COLOR, "lw": 2}),
+        (library(after), "looselabels, T specified", {"color": SPECIFIED_COLOR, "lw": 2}),
     ]
 
 
 def _draw(ax, seeds, style):
-    """Draw the mean over seeds, and a band from the lowest seed to the highest."""
+    """Draw the mean over seeds and a band from the lowest to the highest seed."""
     counts = list(seeds)
     scores = list(seeds.values())
-    marker = "o" if len(counts) == 1 else None  # one point has no line
+    marker = "o" if len(counts) == 1 else None  # a single point has no line
     means = [sum(values) / len(values) for values in scores]
     (line,) = ax.plot(counts, means, marker=marker, **style)
     low, high = [min(values) for values in scores], [max(values) for values in scores]
@@ -131,7 +137,7 @@ def _draw(ax, seeds, style):
 
 
 def plot_transitions():
-    """Return figure 1: the heat map of each design."""
+    """Return figure 1: a heat map of each transition."""
     from matplotlib.figure import Figure
 
     from looselabels.plotting import TransitionDisplay

@@ -1,8 +1,7 @@
-"""Cells whose labels are predicted by forests, each by its own.
+"""Run cells with label_proba from forests.
 
-- `paper`: a random forest of 100 trees with at least 10 rows a leaf, out-of-bag label_proba.
-- `looselabels`: ``DecoupledClassifier(transition=design)``, the library's default, whose forest
-  balances the labels; told nothing, the same fitted forest.
+- `paper`: a random forest of 100 trees with at least 10 rows per leaf, and out-of-bag label_proba.
+- `looselabels`: `DecoupledClassifier` with its default forest, which balances the labels.
 """
 
 import time
@@ -10,21 +9,22 @@ import warnings
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
 from experiments.cells import (
+    OPEN,
+    SPECIFIED,
     WEIGHTS,
     label_weights_of,
     looselabels_rows,
+    open_parameters,
     paper_rows,
     strengths_of,
-    told_nothing,
 )
 from looselabels import DecoupledClassifier
 from looselabels.learning.out_of_sample import align
 
-TREES, LEAF = 100, 10
+N_TREES, MIN_LEAF = 100, 10
 
 
 def run_forest_cell(data, cell) -> list[dict]:
@@ -40,26 +40,25 @@ def run_forest_cell(data, cell) -> list[dict]:
 
 
 def looselabels_forest_rows(data, problem, cell):
-    """Fit once; infer twice: told the design, and told nothing."""
-    start = time.perf_counter()
-    told = DecoupledClassifier(transition=problem.design, n_jobs=-1, random_state=cell.seed)
-    told.fit(data.X, problem.labels)
-    seconds = {"told": time.perf_counter() - start}
-    nothing = clone(told).set_params(**told_nothing(problem))
-    design, index = nothing._assume(problem.labels, None)  # by the forest that is there already
-    nothing._decouple(
-        told.estimator_, design, told.label_proba_, index, None, told.label_weights_,
-        None if told.class_estimator_ is None else data.X,
-    )  # fmt: skip
-    seconds["nothing"] = time.perf_counter() - start
-    label_proba_test = align(told.estimator_, data.X_test, len(problem.design.labels))
-    fitted = {"told": told, "nothing": nothing}
-    rows = looselabels_rows(problem, fitted, seconds, data.X_test, label_proba_test)
+    """Fit the library twice: with the transition specified, and with an open one."""
+    settings = {SPECIFIED: {"transition": problem.design}, OPEN: open_parameters(problem)}
+    fitted, seconds = {}, {}
+    for name, parameters in settings.items():
+        start = time.perf_counter()
+        clf = DecoupledClassifier(**parameters, n_jobs=-1, random_state=cell.seed)
+        fitted[name] = clf.fit(data.X, problem.labels)
+        seconds[name] = time.perf_counter() - start
+    clf = fitted[SPECIFIED]
+    label_proba = (
+        clf.label_scores_.label_proba
+    )  # of the weighted distribution, as for the test rows
+    label_proba_test = align(clf.estimator_, data.X_test, len(clf.labels_))
+    rows = looselabels_rows(problem, fitted, seconds, data.X_test, label_proba, label_proba_test)
     return [row | {"weights": "balanced"} for row in rows]
 
 
 def paper_forest_rows(data, problem, weights, cell):
-    """Fit the paper's forest by `weights`, and return the rows of the method as printed."""
+    """Fit the forest with label weights `weights`, and return the rows of the paper's method."""
     start = time.perf_counter()
     label_weights = label_weights_of(problem, weights)
     index = problem.design.label_index(problem.labels)
@@ -73,20 +72,22 @@ def paper_forest_rows(data, problem, weights, cell):
 
 
 def forest_label_proba(X, index, X_test, label_weights, n_labels, seed):
-    """Return label_proba of the training rows, out of bag, and of the test rows."""
+    """Return the out-of-bag label_proba of the training rows, and label_proba of the test rows."""
     weight = label_weights[index]
-    rows = np.flatnonzero(weight > 0)  # the others are as if they were not there
-    forest = RandomForestClassifier(TREES, min_samples_leaf=LEAF, n_jobs=-1, random_state=seed)
+    rows = np.flatnonzero(weight > 0)  # rows without weight are left out
+    forest = RandomForestClassifier(
+        N_TREES, min_samples_leaf=MIN_LEAF, n_jobs=-1, random_state=seed
+    )
     forest.fit(X if len(rows) == len(index) else X[rows], index[rows], sample_weight=weight[rows])
     unseen = np.zeros((len(index), len(forest.classes_)))
-    # scikit-learn's own out-of-bag predictions are these, but on one core.
+    # This equals oob_decision_function_ of scikit-learn, which uses one core only.
     parts = Parallel(-1, prefer="threads", return_as="generator")(
         delayed(_predict_unseen)(tree, X, rows[drawn])
         for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True)
     )
     for part in parts:
         unseen += part
-    unseen[unseen.sum(axis=1) == 0] = 1  # a row that all trees have drawn
+    unseen[unseen.sum(axis=1) == 0] = 1  # rows that all trees have drawn
     label_proba = np.zeros((len(index), n_labels))
     label_proba[:, forest.classes_] = unseen / unseen.sum(axis=1, keepdims=True)
     return label_proba, align(forest, X_test, n_labels)

@@ -1,4 +1,4 @@
-"""The experiments, and the loops that run what is missing of them."""
+"""The list of experiments, and the loops that run their missing cells."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from experiments.cells import SETTINGS, grid
 from experiments.data import load
 from experiments.forests import run_forest_cell
 from experiments.kernels import KernelCells
-from experiments.progress import say, time_left
+from experiments.progress import print_progress, time_left
 from experiments.results import Results, write_table
 from looselabels import __version__
 
@@ -23,16 +23,16 @@ RESULTS = HERE / "results"
 
 
 class Experiment(NamedTuple):
-    """A grid of cells on one data set with one model."""
+    """A grid of cells for one data set and one model."""
 
     data: str
     model: str
-    several: str  #: the name of the problem with several positive classes
-    counts: tuple[int, ...]  #: labels a class
+    several: str  #: name of the problem with several positive classes and a negative one
+    counts: tuple[int, ...]  #: numbers of labels per class
 
     @property
     def problems(self):
-        """The five problems, in the paper's order."""
+        """The five problems, in the order of the paper."""
         return ("semi-supervised", self.several, "positive-unlabeled", "noisy-20", "noisy-50")
 
 
@@ -47,23 +47,23 @@ EXPERIMENTS = (*GRIDS, *TABLES)
 
 
 def cells_of(name, *, quick=False, seeds=3, problems=(), counts=(), skip_paper=False):
-    """Return the cells of an experiment that were asked for, in the order of running."""
+    """Return the selected cells of an experiment, in the order in which they are run."""
     experiment = GRIDS[name]
-    every = experiment.counts[:1] if quick else experiment.counts
+    all_counts = experiment.counts[:1] if quick else experiment.counts
     return grid(
         [name for name in experiment.problems if not problems or name in problems],
-        [count for count in every if not counts or count in counts],
+        [count for count in all_counts if not counts or count in counts],
         1 if quick else seeds,
         [setting for setting in SETTINGS if not (skip_paper and setting == "paper")],
     )
 
 
 def run_grid(name, folder, *, data=None, quick=False, device=None, **chosen):
-    """Run the cells that are not in the results yet; each is written as soon as it is done."""
+    """Run the cells that are missing in the results; each is written when it is done."""
     experiment, results = GRIDS[name], Results(folder, name).recover()
     cells = cells_of(name, quick=quick, **chosen)
     missing = [cell for cell in cells if cell not in results.cells]
-    say(f"{name}: {len(cells) - len(missing)} of {len(cells)} cells are there")
+    print_progress(f"{name}: {len(cells) - len(missing)} of {len(cells)} cells are already done")
     if not missing:
         return
     loaded = load(experiment.data, data, quick)
@@ -72,35 +72,38 @@ def run_grid(name, folder, *, data=None, quick=False, device=None, **chosen):
     taken: dict = {}
     for done, cell in enumerate(missing, start=1):
         start = time.perf_counter()
-        with threadpool_limits(1, user_api="blas"):  # products are small: threads only wait
+        with threadpool_limits(
+            1, user_api="blas"
+        ):  # the products are too small for several threads
             rows = run_cell(cell)
         known = {"problem": cell.problem, "labels_a_class": cell.labels_a_class, "seed": cell.seed}
         results.append(cell, [{**common, **known, **row} for row in rows])
         taken.setdefault(cell.setting, []).append(time.perf_counter() - start)
         left = time_left(missing[done:], taken)
-        say(f"{name}: {done} of {len(missing)}, {cell}: {taken[cell.setting][-1]:.1f} s; {left}")
+        seconds = f"{taken[cell.setting][-1]:.1f} s"
+        print_progress(f"{name}: {done} of {len(missing)}, {cell}: {seconds}; {left}")
 
 
 def runner(model, data, cells, device=None):
-    """Return the function that runs each of `cells`."""
+    """Return the function that runs one of `cells`."""
     if model == "forest":
         return partial(run_forest_cell, data)
     return KernelCells(data, cells, device).run
 
 
 def run_table(name, folder):
-    """Write the table of a small experiment, unless it is there."""
+    """Write the table of a small experiment unless it exists."""
     path = Path(folder) / f"{name}.csv"
     if path.exists():
-        say(f"{name}: {path} is there")
+        print_progress(f"{name}: {path} already exists")
         return
     rows = [{**row, **made_by()} for row in TABLES[name]()]
     write_table(path, rows)
-    say(f"{name}: {len(rows)} rows in {path}")
+    print_progress(f"{name}: wrote {len(rows)} rows to {path}")
 
 
 def made_by():
-    """Return the version and the commit that runs, with a + where files differ from it."""
+    """Return the version and the commit that is running; "+" marks uncommitted changes."""
     return {"version": __version__, "commit": os.environ.get("LOOSELABELS_COMMIT") or _commit()}
 
 

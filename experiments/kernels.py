@@ -1,10 +1,10 @@
-"""Cells whose labels are predicted by kernel densities: one pass over the kernels serves them all.
+"""Run cells with label_proba from kernel densities; all cells share one pass over the kernels.
 
-The kernels do not depend on the labels, so the labels of all cells are columns of one
-`kernel_sums`; weights of the labels only rescale columns, p_w(s|x) ∝ w_s p(s|x). What comes out is
-what ``KernelDensityClassifier(BANDWIDTHS)`` gives each cell, on pixels that are standardized once:
-label_proba of the training rows leaves the row itself out, and the bandwidth is the first with the
-smallest leave-one-out log-loss of the (weighted) labels. `looselabels` takes flat weights, as
+The kernels do not depend on the labels. One call of `kernel_sums` therefore has one column for each
+label of each cell; label weights only rescale the columns, p_w(s|x) ∝ w_s p(s|x). The result for a
+cell is the one of ``KernelDensityClassifier(BANDWIDTHS)`` on standardized pixels: label_proba of a
+training row is computed without the row itself, and the bandwidth has the smallest leave-one-out
+log-loss of the (weighted) labels. The setting `looselabels` uses equal label weights, as
 ``DecoupledClassifier(KernelDensityClassifier(BANDWIDTHS), transition=design)`` does.
 """
 
@@ -14,39 +14,41 @@ import warnings
 import numpy as np
 
 from experiments.cells import (
+    OPEN,
+    SPECIFIED,
     WEIGHTS,
     label_weights_of,
     looselabels_rows,
+    open_parameters,
     paper_rows,
     plain_row,
     strengths_of,
-    told_nothing,
 )
-from experiments.progress import minutes, say
+from experiments.progress import duration, print_progress
 from looselabels import DecoupledClassifier
 from looselabels._validation import as_numpy, import_extra
-from looselabels.learning.density import KernelSums, _leave_one_out, _normalized, kernel_sums
+from looselabels.learning.density import KernelSums, kernel_sums, leave_one_out, normalize_sums
 
-# In standard deviations of a pixel. The more labels, and the fewer wrong ones, the smaller: a part
-# of the rows, with a wider grid, chose among all of these but the first.
+# In standard deviations of a pixel. The best bandwidth shrinks with more labels and less noise. In
+# a test with more bandwidths and fewer rows, each of these but the first was best for some cell.
 BANDWIDTHS = (3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
 
 
 class KernelCells:
-    """Runs `cells`, of whose labels it has the kernel sums."""
+    """Computes the kernel sums for the labels of all `cells`, and runs each cell."""
 
     def __init__(self, data, cells, device=None):
         self.data = data
         columns, self._places = columns_of(data, cells)
         shape = f"{len(data.y):,} × {len(data.y):,} kernels, {columns.shape[1]} columns"
-        say(f"one pass: {shape}, {len(BANDWIDTHS)} bandwidths")
+        print_progress(f"kernel sums: {shape}, {len(BANDWIDTHS)} bandwidths")
         start = time.perf_counter()
         self._test = _sums(data.X, data.X_test, columns, device)
         taken = time.perf_counter() - start
-        left = minutes(taken * len(data.y) / len(data.y_test))
-        say(f"test rows: {minutes(taken)}; training rows: about {left} left")
+        left = duration(taken * len(data.y) / len(data.y_test))
+        print_progress(f"test rows: {duration(taken)}; training rows: about {left} left")
         self._train = _sums(data.X, None, columns, device)
-        self._seconds = (time.perf_counter() - start) / len(self._places)  # each labeling's share
+        self._seconds = (time.perf_counter() - start) / len(self._places)  # per labeling
 
     def run(self, cell) -> list[dict]:
         """Return the rows of a cell."""
@@ -59,33 +61,39 @@ class KernelCells:
             return [row for w in WEIGHTS for row in self._paper_rows(cell, problem, index, w)]
 
     def label_proba(self, cell, index, label_weights):
-        """Return label_proba of the training rows, each left out; of the test rows; and in-sample.
+        """Return label_proba of the training rows (leave-one-out), of the test rows, and in-sample.
 
-        The last one, of the training rows with themselves among the kernels, is what is avoided.
+        The in-sample label_proba of the training rows includes each row's own kernel. It is used
+        only to show the bias that leave-one-out avoids.
         """
         places, here = self._places[cell[:3]], np.arange(len(index))
         sums = self._train.sums[:, :, places] * label_weights
         priors = label_weights * np.bincount(index, minlength=len(places))
         priors /= priors.sum()
         weight = label_weights[index]
-        probas, losses = _leave_one_out(sums, index, weight, priors, np.ones(len(index)))
+        probas, losses = leave_one_out(sums, index, weight, priors)
         best = int(np.argmin(losses))
         test = self._test.sums[best][:, places] * label_weights
         in_sample = sums[best]
         nearest = self._train.nearest / (2 * BANDWIDTHS[best] ** 2)
-        in_sample[here, index] += weight * np.exp(np.minimum(nearest, 700))  # e^700 is all there is
-        return probas[best], _normalized(test, priors), _normalized(in_sample, priors)
+        in_sample[here, index] += weight * np.exp(
+            np.minimum(nearest, 700)
+        )  # larger numbers overflow
+        return probas[best], normalize_sums(test, priors), normalize_sums(in_sample, priors)
 
     def _looselabels_rows(self, cell, problem, index):
         start = time.perf_counter() - self._seconds
         label_weights = label_weights_of(problem, "flat")
         label_proba, label_proba_test, _ = self.label_proba(cell, index, label_weights)
         fitted, seconds = {}, {}
-        settings = {"told": {"transition": problem.design}, "nothing": told_nothing(problem)}
-        for name, told in settings.items():
-            fitted[name] = DecoupledClassifier(**told).fit_from_proba(label_proba, problem.labels)
+        settings = {SPECIFIED: {"transition": problem.design}, OPEN: open_parameters(problem)}
+        for name, parameters in settings.items():
+            clf = DecoupledClassifier(**parameters)
+            fitted[name] = clf.fit_from_proba(label_proba, problem.labels)
             seconds[name] = time.perf_counter() - start
-        rows = looselabels_rows(problem, fitted, seconds, label_proba_test, label_proba_test)
+        rows = looselabels_rows(
+            problem, fitted, seconds, label_proba_test, label_proba, label_proba_test
+        )
         return [row | {"weights": "flat"} for row in rows]
 
     def _paper_rows(self, cell, problem, index, weights):
@@ -100,9 +108,9 @@ class KernelCells:
 
 
 def columns_of(data, cells):
-    """Return a column a set of rows with the same label, and the columns of each draw of labels.
+    """Return one column for each distinct set of equally labeled rows, and the columns per draw.
 
-    Most draws share some: the first classes of all problems are drawn alike.
+    Many draws share columns: for a given seed, all problems label the same rows of class 0.
     """
     columns: dict[bytes, int] = {}
     places = {}
@@ -119,7 +127,7 @@ def columns_of(data, cells):
 
 def _sums(X, query, columns, device):
     if device is not None:
-        torch = import_extra("torch", '"looselabels[torch]"')
+        torch = import_extra("torch", "torch")
         try:
             X = torch.asarray(X, device=device)
         except (RuntimeError, AssertionError) as error:

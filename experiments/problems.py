@@ -1,4 +1,4 @@
-"""The paper's five problems: true classes in, loose labels and what is told of them out."""
+"""The five problems of the paper: draw loose labels from the true classes."""
 
 from typing import NamedTuple
 
@@ -10,14 +10,14 @@ NOISE = {"noisy-20": 0.2, "noisy-50": 0.5}
 
 
 class Problem(NamedTuple):
-    """One draw of labels."""
+    """The labels of one draw, and the transition they were drawn with."""
 
-    labels: np.ndarray  #: of the training rows, None where unlabeled
+    labels: np.ndarray  #: labels of the training rows; None: unlabeled
     truth: np.ndarray  #: the class of each training row
     truth_test: np.ndarray
-    design: Transition  #: p(label | class), with the rates by which labels were drawn
-    negative: int | None  #: the class without labels
-    positive: int | None  #: the class whose F1 counts, where there is one
+    design: Transition  #: p(label | class) with which the labels were drawn
+    negative: int | None  #: the class that is never labeled, if any
+    positive: int | None  #: the class whose F1 is reported, if only one class is positive
 
     @property
     def class_prior(self):
@@ -26,16 +26,16 @@ class Problem(NamedTuple):
 
 
 def make_problem(kind, y, y_test, n_labeled, seed) -> Problem:
-    """Label `n_labeled` rows of each positive class (all, where it has fewer), and no others.
+    """Label `n_labeled` rows of each positive class (all of them if the class has fewer rows).
 
     `kind` is "semi-supervised", "noisy-20" or "noisy-50", where all classes are positive; or
-    "positive-unlabeled", "7-positive", "14-positive": the first 1, 7, 14 are, the others are one
-    negative class.
+    "positive-unlabeled", "7-positive" or "14-positive", where the first 1, 7 or 14 classes are
+    positive and the others are merged into one negative class.
     """
     rng = np.random.default_rng(seed)
     n_classes, negative = int(y.max()) + 1, n_positive(kind)
     truth, truth_test = y, y_test
-    if negative is not None:  # it comes after the positive ones: 0, …, 6 and then 7
+    if negative is not None:  # classes 0, …, 6 are positive: all others become class 7
         truth, truth_test = np.minimum(y, negative), np.minimum(y_test, negative)
     classes = range(n_classes if negative is None else negative)
     index, rates = np.full(len(y), -1), {}
@@ -54,7 +54,7 @@ def make_problem(kind, y, y_test, n_labeled, seed) -> Problem:
 
 
 def n_positive(kind):
-    """Return how many classes are positive where there is a negative one, else None."""
+    """Return the number of positive classes, or None if there is no negative class."""
     if kind == "positive-unlabeled":
         return 1
     return int(kind.removesuffix("-positive")) if kind.endswith("-positive") else None

@@ -1,20 +1,20 @@
-"""Words on the terminal while an experiment runs."""
+"""Progress messages on stderr while an experiment runs."""
 
 import sys
 
 
-def say(words):
-    """Print a line of progress."""
-    print(words, file=sys.stderr, flush=True)
+def print_progress(message):
+    """Print one line to stderr."""
+    print(message, file=sys.stderr, flush=True)
 
 
-def minutes(seconds):
-    """Return a duration in words."""
+def duration(seconds):
+    """Return a duration as text, in seconds or minutes."""
     return f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
 
 
 def time_left(cells, taken):
-    """Return how long `cells` will take, in words, by what cells of their setting took so far."""
+    """Estimate how long `cells` will take; `taken` lists the past durations of each setting."""
     means = {setting: sum(times) / len(times) for setting, times in taken.items()}
     longest = max(means.values())
-    return f"about {minutes(sum(means.get(cell.setting, longest) for cell in cells))} left"
+    return f"about {duration(sum(means.get(cell.setting, longest) for cell in cells))} left"

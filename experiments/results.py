@@ -1,4 +1,4 @@
-"""Rows on disk: one file an experiment, to which whole cells are added and nothing else is done."""
+"""Result files: one CSV per experiment, to which complete cells are appended."""
 
 import csv
 import fcntl
@@ -8,17 +8,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from experiments.cells import Cell
+from looselabels._files import check_parent, new_file
 
 COLUMNS = (
     "data", "model", "problem", "labels_a_class", "weights", "seed", "setting", "strength",
     "method", "macro_f1", "positive_f1", "log_loss", "transition_error", "seconds", "version",
     "commit", "rows",
 )  # fmt: skip
-# `rows` is how many rows the cell has: what tells a whole cell from one that was cut off.
+# `rows` is the number of rows of the cell. It shows whether the cell is complete.
 
 
 class Locked(Exception):
-    """Another run writes to the same folder."""
+    """Another run is writing to the same folder."""
 
 
 class Results:
@@ -29,7 +30,7 @@ class Results:
         self.cells: set[Cell] = set()
 
     def recover(self):
-        """Read which cells are there; what a run left unfinished at the end is cut off."""
+        """Read which cells are complete, and remove an incomplete cell at the end of the file."""
         if not self.path.exists():
             return self
         content = self.path.read_bytes()
@@ -41,7 +42,7 @@ class Results:
         return self
 
     def append(self, cell, rows):
-        """Add all rows of a cell at once; where the disk is full, the file is left as it was."""
+        """Append all rows of a cell; if this fails, the file is left as it was."""
         text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
         size = self.path.stat().st_size if self.path.exists() else 0
@@ -51,7 +52,7 @@ class Results:
         with open(self.path, "ab") as file:
             try:
                 _write(file, text.getvalue().encode())
-            except BaseException:  # Ctrl-C too: never half a cell
+            except BaseException:  # including Ctrl-C: a cell is never written in part
                 os.ftruncate(file.fileno(), size)
                 raise
         self.cells.add(cell)
@@ -71,34 +72,29 @@ def _as_text(row):
 
 
 def write_table(path, rows):
-    """Write all rows of a small table at once: it is whole, or not there."""
-    part = Path(path).with_name(f".{Path(path).name}.{os.getpid()}")
+    """Write a small table; if this fails, no file is left."""
     text = io.StringIO()
     writer = csv.DictWriter(text, rows[0], lineterminator="\n")
     writer.writeheader()
     writer.writerows(map(_as_text, rows))
-    try:
-        with open(part, "wb") as file:
-            _write(file, text.getvalue().encode())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with new_file(path, check_parent) as temporary, open(temporary, "wb") as file:
+        _write(file, text.getvalue().encode())
 
 
 def read_table(path, columns) -> list[dict]:
-    """Return the rows of a small table as text; none where it is not there."""
+    """Return the rows of a small table as text; no rows if the file does not exist."""
     if not Path(path).exists():
         return []
     with open(path, encoding="utf-8", newline="") as file:
         table = csv.DictReader(file)
         missing = [name for name in columns if name not in (table.fieldnames or ())]
         if missing:
-            raise ValueError(f"{path}: its first line has no {missing[0]!r}; move it away.")
+            raise ValueError(f"{path}: the first line has no column {missing[0]!r}. Move it away.")
         return list(table)
 
 
 def read_rows(path) -> list[dict]:
-    """Return the rows of a results file as text, those of unfinished cells left out."""
+    """Return the rows of a results file as text, without incomplete cells."""
     content = Path(path).read_bytes()
     whole, _ = _whole_cells(path, content)
     return list(csv.DictReader(io.StringIO(content[:whole].decode(), newline="")))
@@ -111,14 +107,16 @@ def cell_of(row) -> Cell:
 
 
 def _whole_cells(path, content):
-    """Return how many bytes hold whole cells, and which cells these are."""
+    """Return the number of bytes that hold complete cells, and these cells."""
     lines = content.splitlines(keepends=True)
     if lines and not lines[-1].endswith(b"\n"):
         lines.pop()
     if not lines:
         return 0, set()
     if lines[0].decode().strip().split(",") != list(COLUMNS):
-        raise ValueError(f"{path}: its first line is not that of results; move it away.")
+        raise ValueError(
+            f"{path}: the first line is not the header of a results file. Move it away."
+        )
     cells, whole, at = set(), len(lines[0]), 1
     while at < len(lines):
         try:
@@ -136,7 +134,7 @@ def _whole_cells(path, content):
 
 @contextmanager
 def locked(folder):
-    """Hold `folder` for one run; the system lets go of it however the run ends."""
+    """Lock `folder` for one run; the system releases the lock even after a crash."""
     path = Path(folder) / ".lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a+") as file:

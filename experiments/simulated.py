@@ -1,9 +1,9 @@
-"""The paper's simulated data: four Gaussians, few labels, three of them wrong.
+"""The simulated data of the paper: four Gaussians with few labels, three of which are wrong.
 
-200 samples are drawn; 12 of each positive class are labeled, one of these wrongly. The paper's
-method as printed, with what it does not print: kernels of .3 standard deviations; a uniform prior
-of the labels (the paper: "almost uniform"); T inferred with pseudocounts A = 10 T, T the rates at
-which labels were drawn.
+There are 200 samples; 12 samples of each positive class are labeled, one of them wrongly. We run
+the method as printed. For values that the paper does not print we use kernels of .3 standard
+deviations, a uniform label prior (the paper: "almost uniform") and pseudocounts A = 10 T. T is the
+transition with which the labels were drawn.
 """
 
 from typing import NamedTuple
@@ -15,15 +15,15 @@ from looselabels.datasets import Gaussians, gaussian_class_proba, make_gaussians
 from looselabels.inference import Decoupling, class_proba_from, condition_on_label
 
 N_SAMPLES, N_LABELED, BANDWIDTH, STRENGTH, DRAWS = 200, 12, 0.3, 10.0, 10
-REACH = 5.0  # the figure shows −5 to 5 of both features
+HALF_WIDTH = 5.0  # the figure shows both features from −5 to 5
 
 
 class Draw(NamedTuple):
-    """Samples with their labels, and what was learned from them."""
+    """Samples with their labels, and the results of the inference."""
 
     data: Gaussians
-    labels: np.ndarray  #: None where unlabeled
-    wrong: np.ndarray  #: the rows whose label is wrong
+    labels: np.ndarray  #: None: unlabeled
+    wrong: np.ndarray  #: indices of the rows with a wrong label
     kernels: KernelDensityClassifier
     found: Decoupling
     given: np.ndarray  #: W, p(class | x, label) of the samples
@@ -34,7 +34,7 @@ class Draw(NamedTuple):
 
 
 def draw(seed, n_wrong=3) -> Draw:
-    """Draw samples and labels, and learn from them; without wrong ones the same are labeled."""
+    """Draw samples and labels, and infer the classes. `n_wrong` does not affect who is labeled."""
     data = make_gaussians(N_SAMPLES, random_state=seed)
     *positive, negative = data.classes
     rng = np.random.default_rng(seed)
@@ -49,27 +49,28 @@ def draw(seed, n_wrong=3) -> Draw:
     design = Transition.partial(positive, labeled=rates, negative=negative)
     design = design.with_noise(1 / N_LABELED)
     index = design.label_index(labels)
-    kernels = KernelDensityClassifier(BANDWIDTH, priors=np.full(4, 0.25)).fit(data.X, index)
-    found = infer(kernels.loo_proba_, design, pseudocounts=STRENGTH * design.proba)
+    kernels = KernelDensityClassifier(BANDWIDTH, priors=np.full(4, 0.25))
+    label_proba = kernels.fit_out_of_sample(data.X, index)
+    found = infer(label_proba, design, pseudocounts=STRENGTH * design.proba)
     given = condition_on_label(found.class_proba, found.transition, index)
     return Draw(data, labels, np.array(wrong, dtype=int), kernels, found, given)
 
 
 def square(n_steps):
-    """Return the points of a grid over what the figure shows, row by row from below."""
-    steps = np.linspace(-REACH, REACH, n_steps)
+    """Return a grid of points over the area of the figure, row by row from the bottom."""
+    steps = np.linspace(-HALF_WIDTH, HALF_WIDTH, n_steps)
     return np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
 
 
 def table(n_draws=DRAWS) -> list[dict]:
-    """Return a row a draw: areas, accuracies, errors, and what became of the three wrong labels."""
+    """Return one row per draw: areas, accuracies, errors, and results for the wrong labels."""
     return [_row(draw(seed), draw(seed, n_wrong=0), seed) for seed in range(n_draws)]
 
 
 def _row(noisy, right, seed):
     X = square(100)
     new = make_gaussians(10_000, random_state=DRAWS + seed)
-    names = np.array(new.classes)  # of the labels too, whose last one is unlabeled
+    names = np.array(new.classes)  # also of the labels; the last label is "unlabeled"
     by_label = names[noisy.kernels.predict_proba(new.X).argmax(axis=1)]
     by_class = names[noisy.class_proba(new.X).argmax(axis=1)]
     given = names[noisy.given.argmax(axis=1)]
@@ -77,9 +78,9 @@ def _row(noisy, right, seed):
     regions = names[noisy.class_proba(noisy.data.X[noisy.wrong]).argmax(axis=1)]
     return {
         "draw": seed,
-        "unlabeled_area": _last_share(noisy.kernels.predict_proba(X)),
-        "negative_area": _last_share(noisy.class_proba(X)),
-        "true_negative_area": _last_share(gaussian_class_proba(X)),
+        "unlabeled_area": _share_of_last(noisy.kernels.predict_proba(X)),
+        "negative_area": _share_of_last(noisy.class_proba(X)),
+        "true_negative_area": _share_of_last(gaussian_class_proba(X)),
         "accuracy_by_label": float((by_label == new.y).mean()),
         "accuracy_inferred": float((by_class == new.y).mean()),
         "accuracy_exact": float((names[new.class_proba.argmax(axis=1)] == new.y).mean()),
@@ -90,7 +91,7 @@ def _row(noisy, right, seed):
     }
 
 
-def _last_share(proba):
+def _share_of_last(proba):
     return float((proba.argmax(axis=1) == proba.shape[1] - 1).mean())
 
 

@@ -1,10 +1,10 @@
-"""Figure 1 of the paper: the transitions of seven kinds of learning."""
+"""Figure 1 of the paper: the transitions of seven learning problems."""
 
 from looselabels import Transition
 
 
 def designs() -> dict[str, Transition]:
-    """Return the seven designs of figure 1, as in docs/transitions.md."""
+    """Return the seven transitions of figure 1; docs/transitions.md explains them."""
     meanings = {
         "s1": "dog", "s2": "cat", "s3": {"-": 0.8, "dog": 0.1, "cat": 0.1}, "s4": ["-", "dog"],
     }  # fmt: skip
@@ -22,7 +22,7 @@ def designs() -> dict[str, Transition]:
 
 
 def table() -> list[dict]:
-    """Return the numbers of the figure: p(label | class), where it is not zero."""
+    """Return the numbers of the figure: all nonzero p(label | class)."""
     return [
         {"design": title, "class": name, "label": label, "probability": float(value)}
         for title, design in designs().items()
