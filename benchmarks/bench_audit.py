@@ -1,15 +1,13 @@
-"""What an audit adds to the cross-prediction of its own forest, as ratios of one run.
+"""Time an audit and its report relative to fitting the forest with out-of-bag predictions.
 
 python benchmarks/bench_audit.py [--quick]
 """
 
-import argparse
 import warnings
-from time import perf_counter
 
 import numpy as np
 
-from bench_infer import machine
+from bench_infer import best_time, is_quick, machine
 from looselabels import DecoupledClassifier, Transition
 from looselabels.auditing.audit import audit
 from looselabels.auditing.report import render
@@ -17,13 +15,7 @@ from looselabels.datasets import make_loose_labels
 from looselabels.learning.forest import BalancedForestClassifier
 from simulate import blobs
 
-MOST_ROWS = 500  # that the page shows
-
-
-def seconds(function):
-    begin = perf_counter()
-    result = function()
-    return perf_counter() - begin, result
+MAX_ROWS = 500  # on the page
 
 
 def row(name, took, base, target):
@@ -31,9 +23,7 @@ def row(name, took, base, target):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
-    n_rows = 3_000 if parser.parse_args().quick else 100_000
+    n_rows = 3_000 if is_quick(__doc__) else 100_000
     warnings.simplefilter("ignore")
     X, y = blobs(np.random.default_rng(0), n_rows, 10, 30)
     noisy = Transition.identity(range(10)).with_noise(0.1)
@@ -42,23 +32,23 @@ def main():
     forest = BalancedForestClassifier(min_samples_leaf=3, oob_score=True, **settings)
     clf = DecoupledClassifier(noise="estimate", **settings)
 
-    def whole():
+    def fit_and_audit():
         found = audit(clf.fit(X, labels), labels)
         return found, found.summary(), found.table()
 
     def page():
-        return render(summary | {"rows": found.records(MOST_ROWS)})
+        return render(summary | {"rows": found.records(MAX_ROWS)})
 
-    clf.fit(X[:500], labels[:500])  # compiles
+    clf.fit(X[:500], labels[:500])  # compiles the kernels
     print(machine())
-    print(f"\n{n_rows:,} rows × {X.shape[1]} columns, 10 labels, a tenth of them wrong")
-    print("\n| step | time | beside cross-prediction | target |")
+    print(f"\n{n_rows:,} rows × {X.shape[1]} columns, 10 labels, 10 % of them wrong")
+    print("\n| step | time | ratio to cross-prediction | target |")
     print("|---|---|---|---|")
-    base, _ = seconds(lambda: forest.fit(X, labels))
+    base, _ = best_time(lambda: forest.fit(X, labels), max_calls=1)
     row("cross-prediction", base, base, "")
-    took, (found, summary, _) = seconds(whole)
+    took, (found, summary, _) = best_time(fit_and_audit, max_calls=1)
     row("audit", took, base, "≤ 1.5")
-    took, _ = seconds(page)
+    took, _ = best_time(page, max_calls=1)
     row("report", took, base, "< 0.05")
 
 

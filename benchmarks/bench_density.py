@@ -1,4 +1,4 @@
-"""Leave-one-out kernel densities beside the bare matrix products, as ratios of one run.
+"""Leave-one-out kernel densities compared with their matrix products, as ratios of one run.
 
 python benchmarks/bench_density.py [--quick] [--rows 60000]
 """
@@ -13,15 +13,15 @@ from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
 from bench_infer import machine
-from looselabels.learning.density import ROWS_A_BLOCK, STEPS, kernel_sums
+from looselabels.learning.density import BANDWIDTH_STEPS, ROWS_PER_BLOCK, kernel_sums
 from simulate import image_like
 
-BANDWIDTH = 5.0  # standard deviations, of 784 features
-PEER_ROWS = 100  # at which scikit-learn's KernelDensity is measured
+BANDWIDTH = 5.0  # in standard deviations of a feature
+PEER_ROWS = 100  # for measuring KernelDensity of scikit-learn
 
 
 def seconds(*functions, repeats=3):
-    """Return the shortest time of each, run in turns: other work on the machine only ever adds."""
+    """Return the shortest time of each function; they run in turns to share other load fairly."""
     times = [[] for _ in functions]
     for _ in range(repeats):
         for function, took in zip(functions, times, strict=True):
@@ -32,11 +32,11 @@ def seconds(*functions, repeats=3):
 
 
 def bare_products(Z, n_jobs):
-    """Multiply all rows with all rows, in the blocks of `kernel_sums`, and nothing else."""
-    blocks = gen_batches(len(Z), ROWS_A_BLOCK)
+    """Multiply all rows with all rows in the blocks of `kernel_sums`; discard the products."""
+    blocks = gen_batches(len(Z), ROWS_PER_BLOCK)
 
     def one_block(block):
-        Z[block] @ Z.T  # and away with it: all pairs do not fit memory
+        Z[block] @ Z.T  # not stored: all pairs would not fit into memory
 
     if n_jobs is None:
         for block in blocks:
@@ -47,7 +47,7 @@ def bare_products(Z, n_jobs):
 
 
 def peer(Z, y):
-    """Return the time of a KernelDensity a label at all rows, extrapolated from some of them."""
+    """Return the time of one KernelDensity per label at all rows, extrapolated from a few rows."""
     total = 0.0
     for label in np.unique(y):
         found = KernelDensity(bandwidth=BANDWIDTH)
@@ -57,8 +57,8 @@ def peer(Z, y):
     return total
 
 
-def row(name, took, beside, base, target=""):
-    print(f"| {name} | {took:.2f} s | {beside}: {base:.2f} s | {took / base:.2f} × | {target} |")
+def row(name, took, compared, base, target=""):
+    print(f"| {name} | {took:.2f} s | {compared}: {base:.2f} s | {took / base:.2f} × | {target} |")
 
 
 def main():
@@ -77,18 +77,18 @@ def main():
         return lambda: kernel_sums(Z, None, columns, bandwidths, n_jobs=n_jobs)
 
     print(machine(), f"\n\nLeave-one-out, {n_rows:,} × {Z.shape[1]}, float32:\n")
-    print("| case | time | beside it | ratio | target |")
+    print("| case | time | compared with | ratio | target |")
     print("|---|---|---|---|---|")
     for name, n_jobs in (("BLAS threads", None), (f"n_jobs={n_cores}", n_cores)):
         sums = leave_one_out(one_hot, [BANDWIDTH], n_jobs)
         bare, one = seconds(lambda n_jobs=n_jobs: bare_products(Z, n_jobs), sums)
-        row(f"one bandwidth, {name}", one, "bare products", bare, "≤ 1.5 ×")
+        row(f"one bandwidth, {name}", one, "products alone", bare, "≤ 1.5 ×")
     (wide,) = seconds(leave_one_out(many, [BANDWIDTH], n_cores), repeats=1)
-    row(f"200 columns, {name}", wide, "bare products", bare)
-    (grid,) = seconds(leave_one_out(one_hot, BANDWIDTH * STEPS, n_cores), repeats=1)
-    row(f"{len(STEPS)} bandwidths, {name}", grid, "bare products", bare)
+    row(f"200 columns, {name}", wide, "products alone", bare)
+    (grid,) = seconds(leave_one_out(one_hot, BANDWIDTH * BANDWIDTH_STEPS, n_cores), repeats=1)
+    row(f"{len(BANDWIDTH_STEPS)} bandwidths, {name}", grid, "products alone", bare)
     slow = peer(Z.astype(np.float64), y)
-    row("KernelDensity a label, float64", slow, f"one bandwidth, {name}", one)
+    row("one KernelDensity per label, float64", slow, f"one bandwidth, {name}", one)
     print(
         f"\nKernelDensity: its fits, and {PEER_ROWS} rows times {n_rows / PEER_ROWS:g} (time is "
         "linear in them); it has one thread and float64, and leaves no row out."

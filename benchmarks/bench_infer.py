@@ -1,12 +1,12 @@
-"""How fast `infer` is, as ratios measured in one run, printed as one Markdown table.
+"""Time `infer` relative to other methods in the same run, and print one Markdown table.
 
     python benchmarks/bench_infer.py              # everything
-    python benchmarks/bench_infer.py --quick      # small sizes: only shows that the script works
+    python benchmarks/bench_infer.py --quick      # small sizes, to test the script
     python benchmarks/bench_infer.py --only joint em -o table.md
 
-Every section simulates its data, and times `infer` and what it is compared with on the same arrays,
-one after the other. Short measurements are repeated and the fastest counts. Compiling is timed
-apart. A section yields lines of the table: case, infer, beside it, ratio, target, remarks.
+Each section simulates data, and times `infer` and another method on the same arrays. Short
+measurements are repeated, and the fastest is used. Compilation is timed separately. A section
+yields lines of the table: case, infer, compared with, ratio, target, remarks.
 """
 
 import argparse
@@ -32,10 +32,10 @@ from looselabels.exceptions import IdentifiabilityWarning
 from looselabels.inference import condition_on_label, objective
 from simulate import confusion, image_like, joint_problem, partial_transition, simulate
 
-STRENGTH = 100  # pseudocounts a class
+STRENGTH = 100  # pseudocounts per class
 JOINT_CASES = (("forest", 0.1), ("smooth", 0.03))  # kind of label_proba, label rate
-# How far plain EM falls behind depends on how rare labels are and on how much T may move: the first
-# case is the one the target means (one pseudocount a class), the others show the range.
+# The slowness of plain EM depends on how rare labels are and on how much T can change. The first
+# case (one pseudocount per class) is the one of the target; the others show the range.
 EM_CASES = (
     ("forest", 0.01, 1, "≥ 100 ×"),
     ("forest", 0.1, 1, ""),
@@ -44,9 +44,9 @@ EM_CASES = (
     ("smooth", 0.03, STRENGTH, "≥ 3 ×"),
 )
 EM_GAP = 1e-5  # mean gap at which plain EM may stop
-ADAM_SHORTFALL = 1e-6  # nats a row below the objective of `infer` at which Adam may stop
-ADAM_RATES = (0.1, 0.3, 0.03)  # the fastest of them counts
-COLUMNS = ("", "case", "infer", "beside it", "ratio", "target", "remarks")
+ADAM_SHORTFALL = 1e-6  # nats per row below the objective of `infer` at which Adam may stop
+ADAM_RATES = (0.1, 0.3, 0.03)  # the fastest one is used
+COLUMNS = ("", "case", "infer", "compared with", "ratio", "target", "remarks")
 
 
 class Sizes(NamedTuple):
@@ -67,24 +67,24 @@ QUICK = Sizes(3_000, 500, SMALL_KNOWN, (10**4, 10**5, 10**6), 5_000, em_seconds=
 
 
 def joint(sizes: Sizes):
-    """Time task 1 beside the fit of a forest of as many rows."""
+    """Time task 1, and the fit of a forest to as many rows."""
     X, y = image_like(sizes.joint_rows)
     forest = RandomForestClassifier(100, n_jobs=-1, random_state=0)
-    fit, _ = best_time(lambda: forest.fit(X, y), most=1)
+    fit, _ = best_time(lambda: forest.fit(X, y), max_calls=1)
     for kind, rate in JOINT_CASES:
         label_proba, transition = joint_problem(kind, rate, sizes.joint_rows)
         seconds, found = best_time(partial(infer_both, label_proba, transition))
-        beside = f"forest fit, {shape(X)}: {timed(fit)}"
+        compared = f"forest fit, {shape(X)}: {timed(fit)}"
         zeros = 100 * (label_proba == 0).any(axis=1).mean()
         remarks = f"mean gap {found.gap.mean():.1e}, max {found.gap.max():.1e}; {found.n_iter} "
         remarks += f"passes, converged: {found.converged}; {zeros:.0f} % of rows have zeros"
         target = "≤ 8 %, aim 3 %; mean gap ≤ 1e-8"
         ratio = f"{100 * seconds / fit:.2g} %"
-        yield named(kind, rate, label_proba), timed(seconds), beside, ratio, target, remarks
+        yield named(kind, rate, label_proba), timed(seconds), compared, ratio, target, remarks
 
 
 def em(sizes: Sizes):
-    """Time task 1 beside plain EM, on a subset."""
+    """Time task 1 and plain EM, on a subset."""
     for kind, rate, strength, target in EM_CASES:
         label_proba, transition = subset(kind, rate, sizes)
         seconds, found = best_time(partial(infer_both, label_proba, transition, strength))
@@ -92,13 +92,13 @@ def em(sizes: Sizes):
         below = (found.objective[-1] - reached) / len(label_proba)
         ratio = at_least(gap > EM_GAP, spent / seconds)
         remarks = f"infer: mean gap {found.gap.mean():.1e}; EM: {gap:.1e} after {steps:,} steps, "
-        remarks += f"objective {below:.1e} nats a row below"
+        remarks += f"objective {below:.1e} nats per row below"
         case = f"{named(kind, rate, label_proba)}, strength {strength}"
         yield case, timed(seconds), f"plain EM: {timed(spent)}", ratio, target, remarks
 
 
 def plain_em(label_proba, transition, strength, limit):
-    """Return seconds, steps, mean gap and objective of EM that updates both at every step."""
+    """Run EM that updates class_proba and T in each step; return seconds, steps, gap, objective."""
     pseudocounts = strength * transition
     class_proba = np.full((len(label_proba), len(transition)), 1 / len(transition))
     seen, ratio = label_proba > 0, np.zeros_like(label_proba)
@@ -118,23 +118,23 @@ def plain_em(label_proba, transition, strength, limit):
 
 
 def known(sizes: Sizes):
-    """Time tasks 3 and 4 beside cleanlab's search for label issues on the same arrays."""
+    """Time tasks 3 and 4, and cleanlab's search for label issues on the same arrays."""
     for n_rows, n_classes, most in sizes.known:
         transition = confusion(n_classes)
         label_proba, label_index = simulate(n_rows, transition)
         seconds, found = best_time(partial(infer_given, label_proba, transition, label_index))
         products, start = best_time(partial(matrix_products, label_proba, transition))
-        beside, ratio = "cleanlab is not installed (pip install cleanlab)", ""
+        compared, ratio = "cleanlab is not installed (pip install cleanlab)", ""
         if find_spec("cleanlab"):
             from cleanlab.filter import find_label_issues
 
             peer, _ = best_time(partial(find_label_issues, label_index, label_proba))
-            beside, ratio = f"find_label_issues: {timed(peer)}", f"{seconds / peer:.2g} ×"
+            compared, ratio = f"find_label_issues: {timed(peer)}", f"{seconds / peer:.2g} ×"
         inside = 100 * (start >= -1e-14).all(axis=1).mean()
         remarks = f"max gap {found.gap.max():.1e}; ŜT⁻¹ alone solves {inside:.2g} % of rows; "
-        remarks += f"bare matrix products {timed(products)}"
+        remarks += f"matrix products alone {timed(products)}"
         target = f"≤ {most} ×, aim {most / 3:.2g} ×; max gap ≤ 1e-6"
-        yield f"{shape(label_proba)}, with W", timed(seconds), beside, ratio, target, remarks
+        yield f"{shape(label_proba)}, with W", timed(seconds), compared, ratio, target, remarks
 
 
 def infer_given(label_proba, transition, label_index):
@@ -144,18 +144,18 @@ def infer_given(label_proba, transition, label_index):
 
 
 def matrix_products(label_proba, transition):
-    """Do once what any solver must, ŜT⁻¹, ŶT and a gradient (its shape only); return the first."""
+    """Compute the products that every solver needs at least once; return the first, ŜT⁻¹."""
     start = label_proba @ np.linalg.inv(transition)
     _ = (start @ transition) @ transition.T
     return start
 
 
 def linear(sizes: Sizes):
-    """Show how time grows with rows and with classes, and what memory the most rows take."""
+    """Show how time grows with rows and classes, and the peak memory for the most rows."""
     counts, classes, n_rows = sizes.linear_rows, np.array([5, 10, 20, 40, 80]), sizes.growth_rows
     seconds = [known_seconds(n, partial_transition(10)) for n in counts]
     case = f"{counts[0]:.0e} to {counts[-1]:.0e} rows × 10, partial T"
-    remarks = f"ns a row at each power of ten: {nanoseconds(seconds, counts)}"
+    remarks = f"ns per row at each power of ten: {nanoseconds(seconds, counts)}"
     ratio = f"slope {slope(counts, seconds):.3f}"
     yield case, timed(seconds[-1]), "n", ratio, "1.0 ± 0.1", remarks
 
@@ -169,9 +169,9 @@ def linear(sizes: Sizes):
 
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
         size, extra = fresh.submit(memory_of_infer, counts[-1]).result()
-    case, beside = f"peak memory, {counts[-1]:,} × 10", f"Ŝ: {size / 2**20:,.0f} MiB"
+    case, compared = f"peak memory, {counts[-1]:,} × 10", f"Ŝ: {size / 2**20:,.0f} MiB"
     ratio = f"{1 + extra / size:.2f} × Ŝ"
-    yield case, f"{extra / 2**20:,.0f} MiB", beside, ratio, "< 4 × Ŝ", "ratio: with Ŝ itself"
+    yield case, f"{extra / 2**20:,.0f} MiB", compared, ratio, "< 4 × Ŝ", "ratio: with Ŝ itself"
 
 
 def known_seconds(n_rows, transition):
@@ -188,10 +188,10 @@ def slope(sizes, seconds):
 
 
 def memory_of_infer(n_rows):
-    """Return the bytes of label_proba, and what `infer` adds at its peak; for a fresh process."""
+    """Return the bytes of label_proba and those that `infer` adds; run it in a fresh process."""
     ignore_expected_warnings()
     transition = partial_transition(10)
-    infer(simulate(1_000, transition)[0], transition)  # compiled code is no part of it
+    infer(simulate(1_000, transition)[0], transition)  # loads compiled code first
     label_proba, _ = simulate(n_rows, transition)
     before = memory("VmRSS")
     infer(label_proba, transition)
@@ -199,9 +199,9 @@ def memory_of_infer(n_rows):
 
 
 def memory(which):
-    """Return the bytes that this process holds ("VmRSS") or held at most ("VmHWM")."""
+    """Return the current ("VmRSS") or the peak ("VmHWM") memory of this process in bytes."""
     status = Path("/proc/self/status")
-    if status.exists():  # on Linux ru_maxrss starts at what the parent process held
+    if status.exists():  # on Linux, ru_maxrss includes the peak of the parent process
         line = next(x for x in status.read_text().splitlines() if x.startswith(which))
         return 1024 * int(line.split()[1])
     unit = 1 if platform.system() == "Darwin" else 1024
@@ -209,31 +209,33 @@ def memory(which):
 
 
 def adam(sizes: Sizes):
-    """Time task 1 beside Adam on softmax parameters, on a subset."""
+    """Time task 1, and Adam on softmax parameters, on a subset."""
     if not find_spec("torch"):
         yield "skipped", "", "torch is not installed (pip install torch)", "", "", ""
         return
     for kind, label_rate in JOINT_CASES:
         label_proba, transition = subset(kind, label_rate, sizes)
         seconds, found = best_time(partial(infer_both, label_proba, transition))
-        run_adam(label_proba, transition, 0.1, np.inf, limit=0)  # loads what PyTorch loads late
+        run_adam(
+            label_proba, transition, 0.1, np.inf, limit=0
+        )  # PyTorch loads some modules on first use
         limit, runs = sizes.adam_seconds, []
         for rate in ADAM_RATES:
             runs.append(
                 (*run_adam(label_proba, transition, rate, found.objective[-1], limit), rate)
             )
-            if runs[-1][0] <= ADAM_SHORTFALL:  # then another rate matters only if it is faster
+            if runs[-1][0] <= ADAM_SHORTFALL:  # other rates are useful only if faster
                 limit = runs[-1][1]
         below, spent, steps, rate = min(runs, key=lambda run: (max(run[0], ADAM_SHORTFALL), run[1]))
         ratio = at_least(below > ADAM_SHORTFALL, spent / seconds)
-        remarks = f"Adam: objective {below:.1e} nats a row below after {steps:,} steps, learning "
+        remarks = f"Adam: objective {below:.1e} nats per row below after {steps:,} steps, learning "
         remarks += f"rate {rate}, the best of {len(ADAM_RATES)}"
         case = named(kind, label_rate, label_proba)
         yield case, timed(seconds), f"Adam, PyTorch: {timed(spent)}", ratio, "", remarks
 
 
 def run_adam(label_proba, transition, rate, goal, limit):
-    """Return shortfall a row, seconds and steps of Adam on the logits of class_proba and T."""
+    """Return shortfall per row, seconds and steps of Adam on the logits of class_proba and T."""
     import torch
 
     labels, given = torch.tensor(label_proba), torch.tensor(transition)
@@ -268,10 +270,17 @@ def subset(kind, label_rate, sizes: Sizes):
     return label_proba[: sizes.subset_rows], transition
 
 
-def best_time(function, most=7, enough=5.0):
-    """Return the fewest seconds of some calls, and the last result; one call if that takes long."""
+def is_quick(description):
+    """Parse the command line of a script whose only option is --quick."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="a small part, to test the script")
+    return parser.parse_args().quick
+
+
+def best_time(function, max_calls=7, max_seconds=5.0):
+    """Call `function` repeatedly; return the shortest time in seconds and the last result."""
     seconds = []
-    while len(seconds) < most and sum(seconds) < enough:
+    while len(seconds) < max_calls and sum(seconds) < max_seconds:
         start = time.perf_counter()
         result = function()
         seconds.append(time.perf_counter() - start)
@@ -279,7 +288,7 @@ def best_time(function, most=7, enough=5.0):
 
 
 def warm_up():
-    """Call every kernel once, so that compiling is timed apart from everything else."""
+    """Call every kernel once, to compile it."""
     transition, corners = partial_transition(8), np.eye(8)
     smooth, _ = simulate(200, transition)
     infer_both(np.vstack([smooth, corners, (corners + corners[-1]) / 2]), transition)
@@ -303,7 +312,7 @@ def shape(array):
 
 
 def machine() -> str:
-    """Return what the numbers were measured on."""
+    """Describe the machine and the versions of the packages."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -319,11 +328,11 @@ def installed(package):
     try:
         return f"{package} {version(package)}"
     except PackageNotFoundError:
-        return f"no {package}"
+        return f"without {package}"
 
 
 def table(sections, sizes: Sizes):
-    """Yield the lines of the Markdown table as they are measured."""
+    """Yield the lines of the Markdown table, one by one."""
     yield f"| {' | '.join(COLUMNS)} |"
     yield "|---" * len(COLUMNS) + "|"
     for section in sections:
@@ -342,8 +351,8 @@ SECTIONS = {section.__name__: section for section in (joint, em, known, linear, 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
-    parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
-    parser.add_argument("-o", "--output", type=Path, help="also write what is printed to this file")
+    parser.add_argument("--quick", action="store_true", help="small sizes, less than a minute")
+    parser.add_argument("-o", "--output", type=Path, help="also write the output to this file")
     options = parser.parse_args()
     ignore_expected_warnings()
     lines = []
@@ -353,9 +362,9 @@ def main():
         lines.append(line)
 
     with tempfile.TemporaryDirectory() as empty:
-        os.environ["NUMBA_CACHE_DIR"] = empty  # so that compiling is seen
-        seconds, _ = best_time(warm_up, most=1)
-        show(f"{machine()}. Compiling, once: {timed(seconds)}.\n")
+        os.environ["NUMBA_CACHE_DIR"] = empty  # an empty cache, to measure compilation
+        seconds, _ = best_time(warm_up, max_calls=1)
+        show(f"{machine()}. Compilation, once: {timed(seconds)}.\n")
         for line in table(options.only, QUICK if options.quick else Sizes()):
             show(line)
     if options.output:

@@ -1,12 +1,11 @@
-"""Wrong labels, found and corrected by looselabels told nothing, beside cleanlab, on small data.
+"""Find and correct wrong labels on small data, without a noise rate; compare with cleanlab.
 
 python benchmarks/quality_noise.py [--quick]
 
-Same out-of-sample p(label | x) for both: that of DecoupledClassifier's own estimator. The second
-table shows what calibration of the classes and the refit are worth, on the digits of the demo.
+Both use the same out-of-sample p(label | x), `label_scores_` of DecoupledClassifier. The second
+table shows the effect of calibrating the classes and of the refit, on the digits of the demo.
 """
 
-import argparse
 import warnings
 
 import numpy as np
@@ -16,23 +15,23 @@ from sklearn.metrics import average_precision_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bench_infer import machine
+from bench_infer import is_quick, machine
 from looselabels import DecoupledClassifier, audit
 from looselabels.command.demo import CLASSES, spoiled_digits
 from looselabels.datasets import make_gaussians
 
-NOISES = [("alike", 0.05), ("alike", 0.2), ("alike", 0.4), ("next", 0.1), ("next", 0.3)]
+NOISES = [("uniform", 0.05), ("uniform", 0.2), ("uniform", 0.4), ("next", 0.1), ("next", 0.3)]
 
 
 def spoiled(y, kind, rate, rng):
-    """Return labels of which a share is wrong: any other class, or the next one."""
+    """Return labels with a share of wrong ones: any other class, or the next class."""
     n_classes = y.max() + 1
     step = 1 if kind == "next" else rng.integers(1, n_classes, len(y))
     return np.where(rng.random(len(y)) < rate, (y + step) % n_classes, y)
 
 
 def data():
-    """Yield names, features and classes; of the Gaussians a fifth overlap beyond repair."""
+    """Yield names, features and classes. A fifth of the Gaussians cannot be classified."""
     yield "digits", *load_digits(return_X_y=True)
     yield "breast cancer", *load_breast_cancer(return_X_y=True)
     yield "wine", *load_wine(return_X_y=True)
@@ -44,9 +43,9 @@ def compare(estimator, X, y, labels):
     """Return the numbers of one line: expected wrong labels, AUPRC, accuracy after correction."""
     clf = DecoupledClassifier(estimator, noise="estimate", n_jobs=-1, random_state=0)
     found = audit(clf.fit(X, labels), labels)
-    said = clf.label_proba_.astype(float)
+    label_proba = clf.label_scores_.label_proba.astype(float)
     wrong = labels != y
-    their_ranking, their_right = of_cleanlab(said, labels, y)
+    their_ranking, their_right = score_cleanlab(label_proba, labels, y)
     return [
         found.summary()["wrong"]["expected"],
         average_precision_score(wrong, found.doubt),
@@ -56,22 +55,23 @@ def compare(estimator, X, y, labels):
     ]
 
 
-def of_cleanlab(said, labels, y):
-    """Return its AUPRC and accuracy after correction; NaN where it is not installed."""
+def score_cleanlab(label_proba, labels, y):
+    """Return its AUPRC and accuracy after correction; NaN if it is not installed."""
     try:
         from cleanlab.filter import find_label_issues
         from cleanlab.rank import get_label_quality_scores
     except ImportError:
         return np.nan, np.nan
-    score = get_label_quality_scores(labels, said)
-    corrected = np.where(find_label_issues(labels, said, n_jobs=1), said.argmax(axis=1), labels)
+    score = get_label_quality_scores(labels, label_proba)
+    is_issue = find_label_issues(labels, label_proba, n_jobs=1)
+    corrected = np.where(is_issue, label_proba.argmax(axis=1), labels)
     return average_precision_score(labels != y, -score), np.mean(corrected == y)
 
 
-def calibration_is_worth(seeds):
-    """Print which share of the demo's planted errors is found and corrected, by the fit."""
-    found_and_right = "wrong labels among the first suggestions | of these, suggestion right"
-    print(f"\n| calibrate | refit | {found_and_right} |\n|---|---|---|---|")
+def compare_refits(seeds):
+    """Print which share of the planted errors of the demo is found and corrected."""
+    columns = "wrong labels ranked first | right suggestions among these"
+    print(f"\n| calibrate | refit | {columns} |\n|---|---|---|---|")
     ways = [(None, False), ("temperature", False), ("classes", False), ("classes", True)]
     for calibrate, refit in ways:
         shares = []
@@ -91,14 +91,12 @@ def calibration_is_worth(seeds):
 
 def main():
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one data set and one noise")
-    quick = parser.parse_args().quick
+    quick = is_quick(__doc__)
     warnings.simplefilter("ignore")
     print(machine())
     print(
         "\n| data | p(label given x) by | noise | wrong | expected | AUPRC, ours | AUPRC, cleanlab "
-        "| right after correction, ours | by cleanlab's filter and prediction |"
+        "| right after correction, ours | right after correction, cleanlab |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
     linear, no_worse = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)), []
@@ -111,8 +109,8 @@ def main():
                 line = [f"{numbers[0]:.0f}", *(f"{number:.3f}" for number in numbers[1:])]
                 n_wrong = np.sum(labels != y)
                 print(f"| {name} | {base} | {kind} {rate:.0%} | {n_wrong} |", " | ".join(line), "|")
-    print(f"\nCorrected no worse than by cleanlab: {sum(no_worse)} of {len(no_worse)} lines.")
-    calibration_is_worth(1 if quick else 5)
+    print(f"\nAt least as good as cleanlab: {sum(no_worse)} of {len(no_worse)} lines.")
+    compare_refits(1 if quick else 5)
 
 
 if __name__ == "__main__":

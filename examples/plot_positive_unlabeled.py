@@ -1,9 +1,10 @@
 """
-Seven digits with a few labels, everything else unlabeled
-=========================================================
+Classify seven digits with few labels and a negative class
+==========================================================
 
-One in five of the digits 0 to 6 has a label; all other samples, the digits 7 to 9 among them, have
-none. A forest learns to say "unlabeled"; the transition turns what it learned into classes.
+Only 20% of the digits 0 to 6 are labeled. All other samples, including all digits 7 to 9, are
+unlabeled. A forest trained on these labels predicts "unlabeled" for almost every sample. With the
+transition, its probabilities of labels become probabilities of classes.
 """
 
 import matplotlib.pyplot as plt
@@ -20,13 +21,13 @@ y = np.where(digit < 7, digit.astype(str), "other")
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 
 # %%
-# How labels arise: a fifth of each positive class is labeled, the class "other" never is.
+# Specify how labels arise: 20% of each positive class is labeled; the class "other" never is.
 transition = Transition.partial(list("0123456"), labeled=0.2, negative="other")
 labels = make_loose_labels(y_train, transition, random_state=0)
 clf = DecoupledClassifier(transition=transition, random_state=0).fit(X_train, labels)
 
 # %%
-# The forest alone gives the most probable label; no label is its word for "other".
+# The forest alone predicts the most probable label. As a baseline, "unlabeled" counts as "other".
 most_probable = clf.predict_label_proba(X_test).argmax(axis=1)
 alone = np.array([label or "other" for label in clf.labels_[most_probable]])
 decoupled = clf.predict(X_test)
@@ -35,16 +36,16 @@ unlabeled = np.mean([label is None for label in labels])
 print(f"{unlabeled:.0%} of the training samples are unlabeled.")
 f1 = {"forest alone": f1_score(y_test, alone, average="macro", zero_division=0)}
 f1["looselabels"] = f1_score(y_test, decoupled, average="macro")
-print("Macro-F1 on unseen samples: " + ", ".join(f"{way} {f1[way]:.2f}" for way in f1) + ".")
+print("Macro-F1 on test samples: " + ", ".join(f"{name} {f1[name]:.2f}" for name in f1) + ".")
 
 # %%
-# Left: the transition. Right: what became of the unseen samples.
+# Left: the transition. Right: confusion matrices on the test samples.
 figure, axes = plt.subplots(1, 3, figsize=(14, 4.6), layout="constrained")
 transition.plot(ax=axes[0])
-axes[0].set_title("the transition, p(label | class)")
-for ax, way, predicted in zip(axes[1:], f1, (alone, decoupled), strict=True):
+axes[0].set_title("transition, p(label | class)")
+for ax, name, predicted in zip(axes[1:], f1, (alone, decoupled), strict=True):
     ConfusionMatrixDisplay.from_predictions(
         y_test, predicted, labels=clf.classes_, ax=ax, cmap="Blues", colorbar=False
     )
-    ax.set(title=f"{way}: macro-F1 {f1[way]:.2f}", xlabel="predicted class", ylabel="class")
+    ax.set(title=f"{name}: macro-F1 {f1[name]:.2f}", xlabel="predicted class", ylabel="class")
 plt.show()

@@ -1,5 +1,7 @@
-"""looselabels' defaults beside the peers: the same rows, the same labels, the same base classifier.
+"""Compare looselabels with its peers: same rows, same labels, same base classifier.
 
-`problems` makes loose labels out of true classes, `ours` and `peers` answer, `metrics` scores the
-answers, `grid` runs what is missing, `results` keeps it, `tables` and `verdicts` say how it went.
+`problems` turns true classes into loose labels. `ours` and `peers` solve the problems, `metrics`
+scores the solutions, `grid` runs the missing cells, and `results` stores the scores. `targets`
+checks what was to be reached, `tables` writes docs/quality-tables.md, and `page` writes
+docs/quality.md.
 """

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import click
 from benchmarks.quality.data import NAMES
-from benchmarks.quality.methods import APART, METHODS, OURS, PEER, named
-from benchmarks.quality.results import RESULTS
+from benchmarks.quality.methods import METHODS, OURS, PEER, REFERENCE, select_methods
+from benchmarks.quality.results import RESULTS, read
 from experiments.ending import run_command
 from experiments.results import locked
 
-PAGE = Path(__file__).parents[2] / "docs" / "quality.md"
-MARK = "<!-- what follows is what `python -m benchmarks.quality table` prints -->"
-METHOD = click.Choice([OURS, PEER, APART, *METHODS])
+DOCS = Path(__file__).parents[2] / "docs"
+METHOD = click.Choice([OURS, PEER, REFERENCE, *METHODS])
 
 
 @click.group()
@@ -22,42 +21,53 @@ def main():
 
 @main.command("run")
 @click.option("--quick", is_flag=True, help="Digits and Gaussians, one seed, 30 % labeled.")
-@click.option("--data", type=click.Path(file_okay=False), help="The folder of the data.")
-@click.option("--out", type=click.Path(dir_okay=False), help="The file of the results.")
-@click.option("--only", multiple=True, type=click.Choice(NAMES), help="This data set only.")
-@click.option("--method", multiple=True, type=METHOD, help="Run this method only, or this role.")
-@click.option("--redo", multiple=True, type=METHOD, help="Forget what it said, and run it.")
+@click.option("--data", type=click.Path(file_okay=False), help="The folder with the data.")
+@click.option("--out", type=click.Path(dir_okay=False), help="The results file.")
+@click.option("--only", multiple=True, type=click.Choice(NAMES), help="Run this data set only.")
+@click.option("--method", multiple=True, type=METHOD, help="Run this method or role only.")
+@click.option("--redo", multiple=True, type=METHOD, help="Drop its results and run it again.")
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True)
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True)
 def run(quick, data, out, only, method, redo, seeds, jobs):
-    """Run the cells that are not in the results yet."""
+    """Run the cells that have no results yet."""
     from benchmarks.quality.grid import run as run_grid
 
     path = Path(out or (RESULTS.with_name("quick.csv") if quick else RESULTS))
     with locked(path.parent):
         run_grid(
-            path, quick=quick, folder=data, names=only, methods=named(method), redo=named(redo),
-            seeds=1 if quick else seeds, jobs=jobs,
+            path, quick=quick, folder=data, names=only, methods=select_methods(method),
+            redo=select_methods(redo), seeds=1 if quick else seeds, jobs=jobs,
         )  # fmt: skip
 
 
 @main.command()
-@click.option("--results", type=click.Path(dir_okay=False), help="The file of the results.")
-@click.option("--write", is_flag=True, help="Put them into docs/quality.md.")
+@click.option("--results", type=click.Path(dir_okay=False), help="The results file.")
+@click.option("--write", is_flag=True, help="Write docs/quality.md and docs/quality-tables.md.")
 def table(results, write):
-    """Print the tables of docs/quality.md."""
-    from benchmarks.quality.tables import report
+    """Print the page docs/quality.md and the tables of docs/quality-tables.md."""
+    for name, text in pages(results or RESULTS).items():
+        if write:
+            (DOCS / name).write_text(text, encoding="utf-8")
+        else:
+            click.echo(text)
 
-    text = report(results or RESULTS)
-    if not write:
-        click.echo(text)
-        return
-    words, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
-    PAGE.write_text(f"{words}{MARK}\n\n{text}\n", encoding="utf-8")
+
+def pages(path):
+    """Return the pages that the results in `path` give, by file name."""
+    from benchmarks.quality.page import front_page
+    from benchmarks.quality.scores import Scores
+    from benchmarks.quality.tables import tables_page
+
+    scores = Scores(read(path))
+    if not scores.rows:
+        raise ValueError(
+            f"{path} has no results. Run `python -m benchmarks.quality run` to create them."
+        )
+    return {"quality.md": front_page(scores), "quality-tables.md": tables_page(scores)}
 
 
 def entry(arguments=None) -> int:
-    """Run the command and return its exit code; what goes wrong is one line on stderr."""
+    """Run the command and return its exit code; an error is one line on stderr."""
     return run_command(main, "python -m benchmarks.quality", arguments)
 
 

@@ -1,6 +1,7 @@
 """The data: digits, Gaussians, Fashion-MNIST, 20 Newsgroups, CIFAR-10N, as dense features.
 
-pulearn takes dense features only, so that posts become 50 latent semantic features for all.
+pulearn accepts dense features only. Posts are therefore reduced to 50 latent semantic features for
+every method.
 """
 
 import hashlib
@@ -11,22 +12,22 @@ from experiments import data as stored
 
 ROWS, TEST_ROWS = 2000, 2000
 TOPICS = 50
-DEVELOPMENT = ("digits", "gaussians", "fashion")  # defaults may be chosen by these
-TEST = ("news", "cifar")  # and must hold on these
+DEVELOPMENT = ("digits", "gaussians", "fashion")  # defaults may be chosen on these
+TEST = ("news", "cifar")  # never used to choose a default
 NAMES = (*DEVELOPMENT, *TEST)
 CIFAR = "286682707101001fbf9ae8919f9b7831ece81249a69d622416133afd8e3f82f0"
 HUMAN = {"human-9": "aggregate", "human-40": "worst"}
 
 
 class Data(NamedTuple):
-    """Rows to learn from and rows to test on, with their classes 0, 1, …"""
+    """Training and test rows, with their classes 0, 1, …"""
 
     name: str
     X: np.ndarray
     y: np.ndarray
     X_test: np.ndarray
     y_test: np.ndarray
-    human: dict  #: labels by people, of the rows to learn from, by the name of the problem
+    human: dict  #: name of the problem → labels of the training rows, given by people
 
     @property
     def n_classes(self):
@@ -46,7 +47,7 @@ def load(name, folder=None) -> Data:
 
 
 def sample(data, seed) -> Data:
-    """Return the rows of one seed: other rows to learn from, the same to test on."""
+    """Return the rows of one seed. Training rows differ between seeds, test rows do not."""
     rng = np.random.default_rng([seed, 1])
     rows = np.sort(rng.permutation(len(data.y))[:ROWS])
     test = np.sort(np.random.default_rng(0).permutation(len(data.y_test))[:TEST_ROWS])
@@ -59,7 +60,7 @@ def _from(loaded):
 
 
 def _digits():
-    """Return the digits, half of them to test on."""
+    """Return the digits, half of them as test rows."""
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
@@ -70,7 +71,7 @@ def _digits():
 
 
 def _gaussians():
-    """Return the paper's four Gaussians, which overlap; the last one is the negative class."""
+    """Return the paper's four overlapping Gaussians; the last one is the negative class."""
     from looselabels.datasets import make_gaussians
 
     parts = []
@@ -81,7 +82,7 @@ def _gaussians():
 
 
 def _topics(news):
-    """Return 20 Newsgroups as latent semantic features; the classes take no part in them."""
+    """Return 20 Newsgroups as latent semantic features, computed without the classes."""
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfTransformer
 
@@ -93,7 +94,7 @@ def _topics(news):
 
 
 def _cifar(folder):
-    """Return CIFAR-10N: 64 features a picture, its own classes, and what people called it."""
+    """Return CIFAR-10N: 64 features per picture, the true classes, and labels by people."""
     path, tried = stored._find("cifar10n", ["cifar10n.npz"], folder)
     if path is None:
         raise stored._not_found("CIFAR-10N (cifar10n.npz)", tried, "")

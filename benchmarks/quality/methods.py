@@ -1,4 +1,4 @@
-"""Which method answers which problems, and what it is compared as."""
+"""The methods: which problems each one solves, and its role in the comparison."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,11 +10,11 @@ ALL = tuple(dict.fromkeys(FAMILY.values()))
 SEMI, SEVERAL, PU = "semi-supervised", "multi-positive", "positive-unlabeled"
 UNCLEAR = ("coarse", "merged")
 WRONG = ("noisy", "asymmetric", "human", "clean")
-OURS, PEER, APART = "ours", "peer", "apart"
+OURS, PEER, REFERENCE = "ours", "peer", "reference"  # a reference is never the best peer
 
 
 class Method(NamedTuple):
-    """A function of a problem and a seed, the families that it serves, and its role."""
+    """A function of a problem and a seed, the families of problems it solves, and its role."""
 
     answer: Callable
     families: tuple[str, ...]
@@ -36,16 +36,16 @@ METHODS = {
     "pulearn, weighted": Method(peers.elkan_noto_weighted, (SEVERAL, PU), PEER),
     "pulearn, bagging": Method(peers.pu_bagging, (SEVERAL, PU), PEER),
     "pulearn, histogram prior": Method(peers.histogram_prior, (PU,), PEER),
-    "label spreading": Method(peers.label_spreading, (SEMI, "noisy", *UNCLEAR), APART),
-    KNOWN: Method(peers.all_known, (SEVERAL, PU), APART),
+    "label spreading": Method(peers.label_spreading, (SEMI, "noisy", *UNCLEAR), REFERENCE),
+    KNOWN: Method(peers.all_known, (SEVERAL, PU), REFERENCE),
     DEFAULT: Method(ours.default, ALL, OURS),
     SAME: Method(ours.same_forest, ALL, OURS),
     RECIPE: Method(ours.on_self_training, (SEMI,), OURS),
 }
 
 
-def serving(family, role=None):
-    """Return the names of the methods that serve a family."""
+def methods_for(family, role=None):
+    """Return the names of the methods that solve the problems of a family."""
     return [
         name
         for name, method in METHODS.items()
@@ -53,6 +53,6 @@ def serving(family, role=None):
     ]
 
 
-def named(words):
-    """Return the methods that are named one by one, or by their role."""
-    return [name for name, method in METHODS.items() if {name, method.role} & set(words)]
+def select_methods(names):
+    """Return the methods whose name or role is in `names`."""
+    return [name for name, method in METHODS.items() if {name, method.role} & set(names)]

@@ -1,14 +1,14 @@
-"""Scores of an answer."""
+"""Scores of an answer, the result of a method."""
 
 import numpy as np
 from sklearn.metrics import average_precision_score, f1_score
 
-LEAST = 1e-6  # what a probability counts as at least in the log-loss
+MIN_PROBA = 1e-6  # smaller probabilities are raised to it in the log-loss
 BINS = 10
 
 
 def score(problem, answer) -> dict:
-    """Return all that can be scored; what the answer does not say is left out."""
+    """Return a score for each part of the answer that is not None."""
     scores = {}
     if answer.class_proba is not None:
         scores |= of_classes(problem, answer.class_proba)
@@ -44,25 +44,25 @@ def macro_f1(truth, predicted):
 
 
 def log_loss(truth, class_proba):
-    """Return −mean log p(truth | x), each p at least 1e-6 before the row is normalized."""
-    proba = np.maximum(class_proba, LEAST)
+    """Return −mean log p(truth | x), with p ≥ 1e-6 before each row is normalized."""
+    proba = np.maximum(class_proba, MIN_PROBA)
     proba /= proba.sum(axis=1, keepdims=True)
     return -np.log(proba[np.arange(len(truth)), truth]).mean()
 
 
 def calibration_error(truth, class_proba):
-    """Return the mean |confidence − accuracy| over bins of the most probable class's p."""
+    """Return the mean |confidence − accuracy| over bins of the largest p(class | x)."""
     confidence, right = class_proba.max(axis=1), class_proba.argmax(axis=1) == truth
     bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
     return sum(abs(np.sum((confidence - right)[bins == b])) for b in range(BINS)) / len(truth)
 
 
 def of_wrong_labels(problem, answer):
-    """Return how well wrong labels are ranked, decided on, and corrected."""
+    """Return how well wrong labels are ranked, detected and corrected."""
     rows = problem.exact >= 0
     truth, wrong = problem.truth[rows], problem.exact[rows] != problem.truth[rows]
     corrected = {"corrected": np.mean(answer.corrected == truth)}
-    if not wrong.any():  # clean: there is nothing to find
+    if not wrong.any():  # clean labels
         return corrected
     ranked = answer.doubt if isinstance(answer.doubt, list) else [answer.doubt]
     return corrected | {

@@ -1,17 +1,16 @@
-"""looselabels as a user would call it, told nothing of rates: one way for each kind of labels."""
+"""looselabels, called as a user who knows no rates would: one call per kind of labels."""
 
 import numpy as np
-from benchmarks.quality.answer import TREES, Answer, base_forest, spread
+from benchmarks.quality.answer import TREES, Answer, base_forest, place_columns
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from looselabels import DecoupledClassifier, audit
-from looselabels.estimation.calibration import beside_shares
+from looselabels import BalancedForestClassifier, DecoupledClassifier, audit
+from looselabels.estimation.calibration import relative_to_shares
 
-# What a user knows of the labels, and says. Where labels can be wrong nobody knows how many are;
-# "clean" labels could be wrong for all one knows. The negative class and the meanings of labels are
-# those of the problem.
-SAID = {
+# What a user passes for each family of problems, in addition to the negative class and the meanings
+# of the labels. The user of "clean" labels does not know that they are clean.
+PARAMETERS = {
     "semi-supervised": {},
     "multi-positive": {},
     "positive-unlabeled": {},
@@ -26,18 +25,17 @@ NOISY = ("noisy", "asymmetric", "human")
 
 
 def default(problem, seed) -> Answer:
-    """Answer by the default forest of the library, with as many trees as the peers have."""
-    forest = DecoupledClassifier(random_state=seed)._default_estimator()
-    return answer(problem, forest.set_params(n_estimators=TREES), seed)
+    """Use the default forest of the library, with as many trees as the peers."""
+    return answer(problem, BalancedForestClassifier(TREES, random_state=seed), seed)
 
 
 def same_forest(problem, seed) -> Answer:
-    """Answer by the peers' own forest."""
+    """Use the forest of the peers."""
     return answer(problem, base_forest(seed), seed)
 
 
 def on_self_training(problem, seed) -> Answer:
-    """Answer by the recipe for semi-supervised data: self-training predicts the labels."""
+    """Use the recipe for semi-supervised data: self-training predicts the labels."""
     base = SelfTrained(base_forest(seed), unlabeled=len(problem.classes))
     return answer(problem, base, seed, cv=3)
 
@@ -45,8 +43,8 @@ def on_self_training(problem, seed) -> Answer:
 class SelfTrained(ClassifierMixin, BaseEstimator):
     """Self-training as an estimator of labels that are missing at random.
 
-    Labels come as their positions, `unlabeled` among them, and p(label | x) = ρ p(class | x), where
-    ρ is the labeled share: p(unlabeled | x) = 1 − ρ.
+    Labels are integers, and one of them, `unlabeled`, means unlabeled. With ρ, the labeled share,
+    p(label | x) = ρ p(class | x) and p(unlabeled | x) = 1 − ρ.
     """
 
     def __init__(self, estimator, unlabeled):
@@ -67,18 +65,18 @@ class SelfTrained(ClassifierMixin, BaseEstimator):
 
 
 def answer(problem, estimator, seed, **options) -> Answer:
-    """Fit as `SAID`, and ask for all that there is to say."""
+    """Fit with the parameters of the family, and collect all estimates."""
     clf = DecoupledClassifier(
-        estimator, problem.told, negative=problem.negative, random_state=seed,
-        **SAID[problem.family], **options,
+        estimator, problem.specified, negative=problem.negative, random_state=seed,
+        **PARAMETERS[problem.family], **options,
     )  # fmt: skip
     clf.fit(problem.X, problem.labels)
     n_classes = len(problem.classes)
     columns = [problem.classes.index(name) for name in clf.classes_.tolist()]
-    class_proba = spread(clf.predict_proba(problem.X_test), columns, n_classes)
-    prior = spread(clf.class_prior_[None, :], columns, n_classes)[0]
-    balanced = beside_shares(class_proba, prior).argmax(axis=1)
-    found = Answer(class_proba, balanced, prior, matched(clf.transition_, problem.transition))
+    class_proba = place_columns(clf.predict_proba(problem.X_test), columns, n_classes)
+    prior = place_columns(clf.class_prior_[None, :], columns, n_classes)[0]
+    balanced = relative_to_shares(class_proba, prior).argmax(axis=1)
+    found = Answer(class_proba, balanced, prior, reorder(clf.transition_, problem.transition))
     if problem.family not in NOISY:
         return found
     checked = audit(clf, problem.labels)
@@ -90,8 +88,8 @@ def answer(problem, estimator, seed, **options) -> Answer:
     )
 
 
-def matched(found, known):
-    """Return p(label | class) of `found` in the order of `known`."""
+def reorder(found, known):
+    """Return p(label | class) of `found` in the order of classes and labels of `known`."""
     by_name = {
         (name, label): value
         for name, row in zip(found.classes, found.proba.tolist(), strict=True)

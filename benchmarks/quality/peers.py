@@ -1,13 +1,13 @@
-"""The peers as a user would call them, with their own defaults and the same base forest."""
+"""The peers, called as a user would: with their own defaults and the same base forest."""
 
 import numpy as np
-from benchmarks.quality.answer import LEAF, TREES, Answer, base_forest, spread
+from benchmarks.quality.answer import LEAF, TREES, Answer, base_forest, place_columns
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 SCORES = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
-TRIES = 50  # of drawing held-out rows with a positive one among them
-NONE_HELD_OUT = ("hold-out", "array with 0 sample")  # what pulearn says where there is none
+MAX_DRAWS = 50  # of held-out rows, until a positive row is among them
+NONE_HELD_OUT = ("hold-out", "array with 0 sample")  # in pulearn's message if there is none
 
 # ------------------------------------------------------------------- scikit-learn alone
 
@@ -19,12 +19,12 @@ def plain(problem, seed) -> Answer:
 
 
 def as_negative(problem, seed) -> Answer:
-    """Fit the forest, unlabeled taken for the negative class."""
+    """Fit the forest with unlabeled rows as the negative class."""
     return _plain(problem, problem.X, negative_for_missing(problem), None, seed)
 
 
 def split_labels(problem, seed) -> Answer:
-    """Fit the forest to each row once for each class that its label may mean, and share it."""
+    """Fit the forest to one copy of a row per possible class, with weights that sum to 1."""
     meant = [problem.meanings[label] for label in problem.labels]
     sizes = np.array([len(classes) for classes in meant])
     rows = np.repeat(np.arange(len(sizes)), sizes)
@@ -32,18 +32,18 @@ def split_labels(problem, seed) -> Answer:
 
 
 def all_known(problem, seed) -> Answer:
-    """Fit the forest to the true classes: what could be reached."""
+    """Fit the forest to the true classes: an upper bound."""
     return _plain(problem, problem.X, problem.truth, None, seed)
 
 
 def self_training(problem, seed) -> Answer:
-    """Rows whose label does not name one class are unlabeled."""
+    """Self-training; rows whose label does not name exactly one class are unlabeled."""
     model = SelfTrainingClassifier(base_forest(seed)).fit(problem.X, problem.exact)
     return Answer(_proba(model, problem))
 
 
 def label_spreading(problem, seed) -> Answer:
-    """Another model: labels spread to neighbors."""
+    """Label spreading, a reference: it is not based on the forest."""
     model = LabelSpreading(kernel="knn", n_neighbors=7).fit(problem.X, problem.exact)
     return Answer(_proba(model, problem))
 
@@ -58,21 +58,21 @@ def _plain(problem, X, y, weight, seed):
 
 def _proba(model, problem):
     proba = model.predict_proba(problem.X_test)
-    proba = np.where(np.isfinite(proba), proba, 0)  # LabelSpreading far from all labels
-    return spread(proba, model.classes_, len(problem.classes))
+    proba = np.where(np.isfinite(proba), proba, 0)  # LabelSpreading gives NaN far from all labels
+    return place_columns(proba, model.classes_, len(problem.classes))
 
 
 # ------------------------------------------------------------------- cleanlab
 
 
 def cleanlab(problem, seed) -> Answer:
-    """Clean the labels that there are, and say which were wrong."""
+    """Clean the labels of the labeled rows, and report which were wrong."""
     rows = problem.exact >= 0
     return _cleanlab(problem, problem.X[rows], problem.exact[rows], seed)
 
 
 def cleanlab_as_negative(problem, seed) -> Answer:
-    """Clean the labels, with unlabeled taken for the negative class."""
+    """Clean the labels, with unlabeled rows as the negative class."""
     found = _cleanlab(problem, problem.X, negative_for_missing(problem), seed)
     return Answer(found.class_proba)
 
@@ -82,10 +82,12 @@ def _cleanlab(problem, X, labels, seed):
     from cleanlab.rank import get_label_quality_scores
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-    folds = StratifiedKFold(5, shuffle=True, random_state=seed)  # its own, drawn once for scores
-    present, index = np.unique(labels, return_inverse=True)  # it wants 0, 1, … without gaps
+    folds = StratifiedKFold(
+        5, shuffle=True, random_state=seed
+    )  # its default, drawn once for all scores
+    present, index = np.unique(labels, return_inverse=True)  # it requires 0, 1, … without gaps
     label_proba = cross_val_predict(base_forest(seed), X, index, cv=folds, method="predict_proba")
-    alone = {"n_jobs": 1}  # its processes do not start inside of another
+    alone = {"n_jobs": 1}  # it cannot start processes within a process of joblib
     model = CleanLearning(base_forest(seed), seed=seed, find_label_issues_kwargs=alone)
     issues = model.find_label_issues(labels=index, pred_probs=label_proba)
     model.fit(X, index, label_issues=issues)
@@ -93,9 +95,9 @@ def _cleanlab(problem, X, labels, seed):
     proba = model.predict_proba(problem.X_test)
     doubt = [-get_label_quality_scores(index, label_proba, method=score) for score in SCORES]
     corrected = np.where(wrong, issues["predicted_label"].to_numpy(), index)
-    known = present[model.clf.classes_]  # a class that was cleaned away is not there any more
+    known = present[model.clf.classes_]  # a class may have lost all its rows
     return Answer(
-        spread(proba, known, len(problem.classes)),
+        place_columns(proba, known, len(problem.classes)),
         transition=_transition(problem, present, model.noise_matrix),
         doubt=[-issues["label_quality"].to_numpy(), *doubt],
         is_doubted=wrong,
@@ -104,12 +106,14 @@ def _cleanlab(problem, X, labels, seed):
 
 
 def _transition(problem, present, noise_matrix):
-    """Return p(label | class) among the labeled, brought to the labeled share of each class."""
+    """Return p(label | class): cleanlab's noise matrix times the labeled share."""
     n_classes, labels = len(problem.classes), problem.transition.labels
     if noise_matrix is None or problem.negative is not None:
         return None
     noise = np.eye(n_classes)
-    noise[np.ix_(present, present)] = np.asarray(noise_matrix).T  # columns are its classes
+    noise[np.ix_(present, present)] = np.asarray(
+        noise_matrix
+    ).T  # columns of noise_matrix are classes
     labeled = np.mean(problem.exact >= 0)
     missing = np.full((n_classes, len(labels) - n_classes), 1 - labeled)
     return np.hstack([labeled * noise, missing])
@@ -119,13 +123,13 @@ def _transition(problem, present, noise_matrix):
 
 
 def elkan_noto(problem, seed) -> Answer:
-    """Elkan and Noto's classifier; p(s = 1 | y = 1) is the mean score of held-out positives."""
+    """Elkan and Noto's classifier: p(s = 1 | y = 1) is the mean score of held-out positives."""
     from pulearn import ElkanotoPuClassifier
 
     def fit(X, y):
-        return drawn_again(ElkanotoPuClassifier(base_forest(seed), random_state=seed), X, y)
+        return fit_with_redraws(ElkanotoPuClassifier(base_forest(seed), random_state=seed), X, y)
 
-    return one_against_the_rest(problem, fit)
+    return one_versus_rest(problem, fit)
 
 
 def elkan_noto_weighted(problem, seed) -> Answer:
@@ -137,13 +141,13 @@ def elkan_noto_weighted(problem, seed) -> Answer:
             base_forest(seed), labeled=int(y.sum()), unlabeled=int((y == 0).sum()),
             random_state=seed,
         )  # fmt: skip
-        return drawn_again(model, X, y)
+        return fit_with_redraws(model, X, y)
 
-    return one_against_the_rest(problem, fit)
+    return one_versus_rest(problem, fit)
 
 
 def pu_bagging(problem, seed) -> Answer:
-    """Balanced bags of the forest's trees: all positives, and as many of the unlabeled."""
+    """Bagging of the forest's trees, each on all positives and as many unlabeled rows."""
     from pulearn import BaggingPuClassifier
 
     def fit(X, y):
@@ -153,23 +157,23 @@ def pu_bagging(problem, seed) -> Answer:
             oob_score=False, n_jobs=1, random_state=seed,
         ).fit(X, y)  # fmt: skip
 
-    return one_against_the_rest(problem, fit)
+    return one_versus_rest(problem, fit)
 
 
-def drawn_again(model, X, y):
-    """Fit; where no positive is among the held-out rows, which is an error, draw others."""
-    for _ in range(TRIES):
+def fit_with_redraws(model, X, y):
+    """Fit; draw other held-out rows if none is positive, which is an error in pulearn."""
+    for _ in range(MAX_DRAWS):
         try:
             return model.fit(X, y)
         except ValueError as error:
-            if not any(words in str(error) for words in NONE_HELD_OUT):
+            if not any(part in str(error) for part in NONE_HELD_OUT):
                 raise
             model.set_params(random_state=model.random_state + 1000)
-    raise ValueError(f"{TRIES} draws of held-out rows have no positive one.")
+    raise ValueError(f"None of {MAX_DRAWS} draws of held-out rows has a positive row.")
 
 
-def one_against_the_rest(problem, fit) -> Answer:
-    """Fit for each positive class; a row is of the best one, or negative if none reaches 1/2."""
+def one_versus_rest(problem, fit) -> Answer:
+    """Fit one model per positive class; a row is negative if no class reaches 1/2."""
     positive = [k for k in problem.classes if k != problem.negative]
     scores, prior = [], []
     for k in positive:
@@ -185,7 +189,7 @@ def one_against_the_rest(problem, fit) -> Answer:
 
 
 def histogram_prior(problem, seed) -> Answer:
-    """The class prior alone, by histograms of scores: its own linear ones, as it fits in sample."""
+    """Only the class prior, by histograms of its own linear scores, because it fits in sample."""
     from pulearn.priors import HistogramMatchPriorEstimator
 
     found = HistogramMatchPriorEstimator().estimate(problem.X, (problem.exact == 0).astype(int))

@@ -1,7 +1,7 @@
-"""Problems: true classes in, loose labels out, and what a user would know of them.
+"""Problems: loose labels made from true classes, and what a user would know about them.
 
-Classes and labels are numbers; None is unlabeled; a coarse label is a number above the classes, and
-the labels of merged data sets are pairs (data set, label).
+Classes and labels are integers, and None is unlabeled. A coarse label is an integer above those of
+the classes. The labels of merged data sets are pairs (data set, label).
 """
 
 from typing import Any, NamedTuple
@@ -11,26 +11,26 @@ from experiments.problems import make_problem
 
 from looselabels import Transition
 
-PARTIAL = {  # a share of each positive class is labeled; the family of each problem
+PARTIAL = {  # problem → family; a share of each positive class is labeled
     "semi-supervised": "semi-supervised",
-    "multi-positive": "multi-positive",  # 7 of 10 classes are positive, the others are one
+    "multi-positive": "multi-positive",  # 70 % of the classes; the rest is one negative class
     "positive-1": "positive-unlabeled",  # one class is positive
-    "positive-30": "positive-unlabeled",  # 30 % of the classes are, as one
+    "positive-30": "positive-unlabeled",  # 30 % of the classes, merged, are positive
     "positive-50": "positive-unlabeled",
     "positive-70": "positive-unlabeled",
-    "noisy-20": "noisy",  # of the labels that there are 20 % are wrong
+    "noisy-20": "noisy",  # 20 % of the given labels are wrong
     "noisy-50": "noisy",
-    "coarse": "coarse",  # the other rows are labeled by groups of classes
+    "coarse": "coarse",  # the other rows are labeled with groups of classes
 }
-FULL = {  # all rows are labeled: labels a class is rows a class
+FULL = {  # all rows are labeled: labels per class = rows per class
     "clean": "clean",
-    "asymmetric-30": "asymmetric",  # 30 % of a class pass for the next one
+    "asymmetric-30": "asymmetric",  # 30 % of each class are labeled as the next class
     "human-9": "human",
     "human-40": "human",
 }
-MERGED = {"merged": "merged"}  # two data sets, each of which names half of the classes
+MERGED = {"merged": "merged"}  # two data sets; each names half of the classes
 FAMILY = PARTIAL | FULL | MERGED
-SHARES = {  # of the rows of a class: few, 30 %, many
+SHARES = {  # labeled share of each class: few, some, many
     **dict.fromkeys(PARTIAL, (0.1, 0.3, 0.7)),
     **dict.fromkeys(FULL, (0.1, 0.3, 1.0)),
     **dict.fromkeys(MERGED, (0.1, 0.3, 0.5)),  # of each data set
@@ -40,18 +40,20 @@ CLASSES = {"digits": 10, "gaussians": 4, "fashion": 10, "news": 20, "cifar": 10}
 
 
 class Problem(NamedTuple):
-    """One draw of labels."""
+    """A data set with one draw of labels."""
 
     X: np.ndarray
-    labels: np.ndarray  #: as given
+    labels: np.ndarray  #: the given labels
     truth: np.ndarray  #: the class of each row
     X_test: np.ndarray
     truth_test: np.ndarray
-    meanings: dict  #: label → the classes that it may stand for
+    meanings: dict  #: label → the classes that it can mean
     transition: Transition  #: p(label | class) of these rows
     family: str
     negative: int | None = None  #: the class without labels
-    told: Transition | None = None  #: what a user tells who knows what the labels mean
+    specified: Transition | None = (
+        None  #: what a user who knows the meaning of the labels specifies
+    )
 
     @property
     def classes(self):
@@ -64,31 +66,31 @@ class Problem(NamedTuple):
 
     @property
     def exact(self):
-        """The class that a row's label names, −1 where it names none or several."""
+        """The class that a row's label names; −1 if it does not name exactly one."""
         one = {label: m[0] if len(m) == 1 else -1 for label, m in self.meanings.items()}
         return np.array([one[label] for label in self.labels])
 
 
 def kinds_of(data):
-    """Return the problems that the data can pose."""
-    few = data.n_classes < 10  # 30 % of four classes are one
+    """Return the problems that can be made from the data."""
+    few = data.n_classes < 10  # 30 % of four classes is one class, as in positive-1
     left_out = {name for name in ("human-9", "human-40") if name not in data.human}
     return [kind for kind in FAMILY if kind not in left_out | ({"positive-30"} if few else set())]
 
 
 def counts_of(kind, data):
-    """Return the three numbers of labels a class, where `data` are those of one seed."""
+    """Return the three numbers of labels per class, given the `data` of one seed."""
     return [max(2, round(share * len(data.y) / data.n_classes)) for share in SHARES[kind]]
 
 
 def n_positive(kind, n_classes):
-    """Return how many classes are positive: one, or a share of them."""
+    """Return the number of positive classes."""
     percent = "70" if kind == "multi-positive" else kind.removeprefix("positive-")
     return max(1, round(int(percent) / 100 * n_classes))
 
 
 def make(kind, data, n_labels, seed) -> Problem:
-    """Return the problem `kind` with `n_labels` labels a class."""
+    """Return the problem `kind` with `n_labels` labels per class."""
     rng = np.random.default_rng([seed, 2])
     if kind in FULL:
         return _full(kind, data, n_labels, rng)
@@ -139,7 +141,7 @@ def _full(kind, data, n_labels, rng):
 
 
 def _coarse(data, n_labels, rng):
-    """Name the class of `n_labels` rows of each, of the others the group that it is in."""
+    """Label `n_labels` rows per class with their class, the others with its group."""
     n_classes = data.n_classes
     groups = np.array_split(np.arange(n_classes), -(-n_classes // 3))
     group_of = np.concatenate([np.full(len(group), g) for g, group in enumerate(groups)])
@@ -152,12 +154,12 @@ def _coarse(data, n_labels, rng):
     return Problem(
         data.X, labels.astype(object), data.y, data.X_test, data.y_test, meanings,
         observed_transition(labels, data.y, meanings, range(n_classes)), "coarse",
-        told=Transition.from_meanings(meanings, counts, classes=range(n_classes)),
+        specified=Transition.from_meanings(meanings, counts, classes=range(n_classes)),
     )  # fmt: skip
 
 
 def _merged(data, n_labels, rng):
-    """Merge two data sets: the first names the first half of the classes, the second the others."""
+    """Merge two data sets; each names one half of the classes, and the rest is "other"."""
     n_classes = data.n_classes
     rows = some_of_each(data.y, 2 * n_labels, rng)
     truth, is_first = data.y[rows], np.zeros(len(rows), bool)
@@ -170,7 +172,10 @@ def _merged(data, n_labels, rng):
         own = {k: [k] for k in named.tolist()} | {"other": rest}
         given = [k if k in own else "other" for k in truth[here].tolist()]
         for row, label in zip(np.flatnonzero(here), given, strict=True):
-            labels[row] = (name, label)  # one by one: pairs are names, not two columns
+            labels[row] = (
+                name,
+                label,
+            )  # one by one: NumPy would split a list of pairs into columns
         counts = {label: given.count(label) for label in own}
         designs[name] = Transition.from_meanings(own, counts, classes=range(n_classes))
         sizes[name] = int(here.sum())
@@ -178,12 +183,12 @@ def _merged(data, n_labels, rng):
     return Problem(
         data.X[rows], labels, truth, data.X_test, data.y_test, meanings,
         observed_transition(labels, truth, meanings, range(n_classes)), "merged",
-        told=Transition.combine(designs, sizes),
+        specified=Transition.combine(designs, sizes),
     )  # fmt: skip
 
 
 def some_of_each(y, count, rng):
-    """Return `count` rows of each class, all where it has fewer."""
+    """Return `count` random rows of each class, or all rows if a class has fewer."""
     chosen = []
     for k in range(int(y.max()) + 1):
         rows = np.flatnonzero(y == k)

@@ -1,4 +1,4 @@
-"""Rows on disk: one line a cell, added as soon as the cell is done."""
+"""The file of results: one line per cell, appended as soon as the cell is done."""
 
 import csv
 import io
@@ -16,11 +16,11 @@ COLUMNS = ("data", "problem", "labels", "seed", "method", *SCORES, "commit")
 
 
 class Cell(NamedTuple):
-    """What is run and written as one."""
+    """One run: a method on a problem, for one seed."""
 
     data: str
     problem: str
-    labels: int  #: a class
+    labels: int  #: per class
     seed: int
     method: str
 
@@ -29,7 +29,7 @@ class Cell(NamedTuple):
 
 
 def read(path) -> dict[Cell, dict]:
-    """Return the scores of each cell that has a whole line; a later line counts."""
+    """Return the scores of each cell with a complete line; the last line of a cell counts."""
     if not Path(path).exists():
         return {}
     content = Path(path).read_text(encoding="utf-8")
@@ -38,7 +38,9 @@ def read(path) -> dict[Cell, dict]:
         return {}
     reader = csv.DictReader(io.StringIO(whole, newline=""))
     if tuple(reader.fieldnames or ()) != COLUMNS:
-        raise ValueError(f"{path}: its first line is not that of results; move it away.")
+        raise ValueError(
+            f"{path}: the first line is not the header of a results file. Move the file away."
+        )
     found = {}
     for number, row in enumerate(reader, start=2):
         try:
@@ -54,11 +56,11 @@ def cell_of(row) -> Cell:
 
 
 def tidy(path, redo=()):
-    """Put the lines in order, without half a line at the end and the methods to do again."""
+    """Sort the lines; drop an incomplete last line and the methods in `redo`."""
     path = Path(path)
-    there = read(path)  # says if these are no results: then nothing is changed
+    found = read(path)  # raises, before anything is changed, if this is not a results file
     rows = {}
-    if there:
+    if found:
         whole = path.read_text(encoding="utf-8")
         reader = csv.DictReader(io.StringIO(whole[: whole.rfind("\n") + 1], newline=""))
         rows = {cell_of(row): _line(row.values()) for row in reader if row["method"] not in redo}
@@ -68,7 +70,7 @@ def tidy(path, redo=()):
 
 
 def append(path, cell, scores, commit):
-    """Add the line of a cell."""
+    """Append the line of a cell."""
     numbers = [f"{scores[name]:.4g}" if name in scores else "" for name in SCORES]
     with open(path, "a", encoding="utf-8") as file:
         file.write(_line([*cell, *numbers, commit]))

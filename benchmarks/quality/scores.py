@@ -1,11 +1,11 @@
-"""Scores of methods side by side: means over seeds, the best peer, and who wins."""
+"""Compare methods: means over seeds, the best peer, wins, ties and losses."""
 
 from collections import defaultdict
 from typing import NamedTuple
 
 import numpy as np
 from benchmarks.quality.data import NAMES, TEST
-from benchmarks.quality.methods import ALL, METHODS, PEER, serving
+from benchmarks.quality.methods import ALL, METHODS, PEER, methods_for
 from benchmarks.quality.problems import FAMILY
 
 LOWER = ("log_loss", "calibration_error", "class_prior_error", "transition_error", "seconds")
@@ -13,7 +13,7 @@ WIN, TIE, LOSS = "win", "tie", "loss"
 
 
 class Place(NamedTuple):
-    """Where methods are compared: a problem on some data with so many labels a class."""
+    """What methods are compared on: a problem, on some data, with `labels` labels per class."""
 
     data: str
     problem: str
@@ -29,16 +29,16 @@ class Place(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Two methods, seed by seed."""
+    """The scores of two methods, one per seed."""
 
     ours: np.ndarray
     theirs: np.ndarray
     peer: str
-    lower: bool  #: less is better
+    lower: bool  #: lower scores are better
 
     @property
     def difference(self):
-        """The mean over seeds; above 0 is better."""
+        """The mean gain over seeds; positive if `ours` is better."""
         return float(np.mean(self._gains()))
 
     def _gains(self):
@@ -46,13 +46,13 @@ class Compared(NamedTuple):
 
     @property
     def outcome(self):
-        """A tie is within one standard deviation of the differences between seeds."""
-        spread = sd(self._gains())
-        return TIE if abs(self.difference) <= spread else WIN if self.difference > 0 else LOSS
+        """A tie: the mean gain is within one standard deviation of the gains of the seeds."""
+        is_tie = abs(self.difference) <= sd(self._gains())
+        return TIE if is_tie else WIN if self.difference > 0 else LOSS
 
 
 class Scores:
-    """All results, to be asked for means."""
+    """All results, with means over places."""
 
     def __init__(self, rows):
         self.rows = rows
@@ -76,21 +76,21 @@ class Scores:
                     yield family, data, places
 
     def mean(self, places, method, score) -> np.ndarray:
-        """Return the mean over the places for each seed that all of them have; empty if none."""
+        """Return one mean over the places per seed; only seeds that all places have."""
         seeds = [self._seeds.get((place, method, score), {}) for place in places]
         common = set.intersection(*map(set, seeds)) if seeds else set()
         return np.array([np.mean([one[seed] for one in seeds]) for seed in sorted(common)])
 
     def best_peer(self, places, score, peers=None):
-        """Return the name of the best peer by its mean, None where no peer has the score."""
+        """Return the peer with the best mean; None if no peer has the score."""
         sign = -1 if score in LOWER else 1
-        names = serving(places[0].family, PEER) if peers is None else peers
+        names = methods_for(places[0].family, PEER) if peers is None else peers
         found = {name: self.mean(places, name, score) for name in names}
         means = {name: sign * values.mean() for name, values in found.items() if len(values)}
         return max(means, key=lambda name: means[name]) if means else None
 
     def compare(self, places, method, score, peer=None) -> Compared | None:
-        """Return `method` beside `peer`, or the best one; None where one of them was not run."""
+        """Compare `method` with `peer` (None: the best one); None if one was not run."""
         peer = peer or self.best_peer(places, score)
         ours = self.mean(places, method, score)
         theirs = self.mean(places, peer, score) if peer else ours[:0]
@@ -100,18 +100,18 @@ class Scores:
         return Compared(ours[:n_seeds], theirs[:n_seeds], peer, score in LOWER)
 
     def methods(self):
-        """Return the methods that have results, in order."""
-        there = {cell.method for cell in self.rows}
-        return [name for name in METHODS if name in there]
+        """Return the methods that have results, in the order of METHODS."""
+        found = {cell.method for cell in self.rows}
+        return [name for name in METHODS if name in found]
 
 
 def sd(values):
-    """Return the standard deviation between seeds; 0 where there is one seed."""
+    """Return the standard deviation over seeds; 0 for one seed."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
-def shown(values, digits=3):
-    """Return "mean ± sd" of seeds as text; the mean alone where there is one seed."""
+def mean_and_sd(values, digits=3):
+    """Return "mean ± sd" over seeds as text; only the mean for one seed."""
     if not len(values):
         return ""
     spread = f" ± {sd(values):.{digits}f}" if len(values) > 1 else ""

@@ -1,4 +1,4 @@
-"""What was to be reached, and whether it was: on the test half of the data, and on all."""
+"""Targets of the benchmark, and whether they were reached: on the test half and on all data."""
 
 from typing import NamedTuple
 
@@ -20,11 +20,11 @@ from benchmarks.quality.problems import CLASSES, n_positive
 from benchmarks.quality.scores import LOSS, WIN
 
 WRONG_LABELS = ("noisy", "asymmetric", "human")
-ENOUGH = 50  # labels, for a class prior
+MIN_LABELS_FOR_PRIOR = 50  # with fewer labels, errors of the class prior are not compared
 
 
 class Check(NamedTuple):
-    """One thing that was compared: where, whether it came out, and by how much."""
+    """One comparison: on which data and problem, whether the target was reached, the number."""
 
     data: str
     where: str
@@ -32,42 +32,57 @@ class Check(NamedTuple):
     number: float
 
 
-def must_reach(scores):
-    """Return (what was to be reached, its checks)."""
+def check_targets(scores):
+    """Return pairs (target in words, its checks)."""
     return [
         (
-            "macro-F1 at or above the best peer's, but for semi-supervised",
+            "macro-F1 at or above the best peer, except in semi-supervised",
             _against_best(scores, "macro_f1", lambda family: family != SEMI),
         ),
         (
-            "macro-F1 strictly above it in multi-positive, coarse and merged",
+            "macro-F1 strictly above the best peer in multi-positive, coarse and merged",
             _against_best(scores, "macro_f1", lambda family: family in (SEVERAL, *UNCLEAR), True),
         ),
-        ("semi-supervised: macro-F1 at most .005 below plain", _below_plain(scores, SEMI, 0.005)),
         (
-            "semi-supervised: the recipe matches self-training",
+            "semi-supervised: macro-F1 at most 0.005 below the plain forest",
+            _below_plain(scores, SEMI, 0.005),
+        ),
+        (
+            "semi-supervised: looselabels on self-training is as good as self-training",
             _against(scores, RECIPE, SELF_TRAINING, "macro_f1", (SEMI,)),
         ),
-        ("clean: macro-F1 at most .01 below plain", _below_plain(scores, "clean", 0.01)),
-        ("multi-positive, 30 % labeled: 95 % of what knowing all gives", _share_of_known(scores)),
+        (
+            "clean: macro-F1 at most 0.01 below the plain forest",
+            _below_plain(scores, "clean", 0.01),
+        ),
+        (
+            "multi-positive, 30 % labeled: 95 % of the macro-F1 with all classes known",
+            _share_of_known(scores),
+        ),
         (
             "wrong labels: AUPRC at or above cleanlab's best score",
             _against(scores, DEFAULT, CLEANLAB, "auprc", WRONG_LABELS),
         ),
         (
-            "wrong labels: more are right after correction than by cleanlab",
+            "wrong labels: more labels are right after correction than with cleanlab",
             _against(scores, DEFAULT, CLEANLAB, "corrected", WRONG_LABELS, strictly=True),
         ),
-        ("class prior: mean error at most .04, and below the best constant's", _priors(scores)),
-        ("log-loss at or below the best peer's", _against_best(scores, "log_loss", lambda _: True)),
+        (
+            "class prior: mean error at most 0.04, and below that of the best constant",
+            _priors(scores),
+        ),
+        (
+            "log-loss at or below the best peer",
+            _against_best(scores, "log_loss", lambda _: True),
+        ),
     ]
 
 
-def _against_best(scores, score, which, strictly=False):
+def _against_best(scores, score, is_included, strictly=False):
     compared = [
         (family, data, scores.compare(places, DEFAULT, score))
         for family, data, places in scores.by_family()
-        if which(family)
+        if is_included(family)
     ]
     return _checks(compared, strictly)
 
@@ -82,35 +97,35 @@ def _against(scores, ours, theirs, score, families, strictly=False):
 
 def _checks(compared, strictly):
     return [
-        Check(data, what, c.outcome == WIN if strictly else c.outcome != LOSS, c.difference)
-        for what, data, c in compared
+        Check(data, where, c.outcome == WIN if strictly else c.outcome != LOSS, c.difference)
+        for where, data, c in compared
         if c is not None
     ]
 
 
 def by_problem(scores, families):
-    """Yield data and the places of one problem on it."""
-    there = dict.fromkeys((p.data, p.problem) for p in scores.places if p.family in families)
-    for data, problem in there:
+    """Yield data and the places of one problem on this data."""
+    pairs = dict.fromkeys((p.data, p.problem) for p in scores.places if p.family in families)
+    for data, problem in pairs:
         yield data, [p for p in scores.places if (p.data, p.problem) == (data, problem)]
 
 
-def _below_plain(scores, family, most):
+def _below_plain(scores, family, max_loss):
     found = []
     for _, data, places in (one for one in scores.by_family() if one[0] == family):
         compared = scores.compare(places, DEFAULT, "macro_f1", PLAIN)
         if compared is not None:
             difference = compared.difference
-            found.append(Check(data, family, difference >= -most, difference))
+            found.append(Check(data, family, difference >= -max_loss, difference))
     return found
 
 
 def _share_of_known(scores):
     found = []
     for place in (p for p in scores.places if p.family == SEVERAL):
-        at = sorted(p.labels for p in scores.places if p[:2] == place[:2])
+        counts = sorted(p.labels for p in scores.places if p[:2] == place[:2])
         compared = scores.compare([place], DEFAULT, "macro_f1", KNOWN)
-        if compared is None or place.labels != at[len(at) // 2]:  # the middle one is 30 %
+        if compared is None or place.labels != counts[len(counts) // 2]:  # the middle is 30 %
             continue
         share = compared.ours.mean() / compared.theirs.mean()
         found.append(Check(place.data, place.problem, share >= 0.95, share))
@@ -118,25 +133,25 @@ def _share_of_known(scores):
 
 
 def prior_places(scores, data=None):
-    """Return the positive-unlabeled places with enough labels."""
+    """Return the positive-unlabeled places with enough labels to estimate the class prior."""
     return [
         p
         for p in scores.places
         if p.family == PU
-        and p.labels * n_positive(p.problem, CLASSES[p.data]) >= ENOUGH
+        and p.labels * n_positive(p.problem, CLASSES[p.data]) >= MIN_LABELS_FOR_PRIOR
         and data in (None, p.data)
     ]
 
 
 def best_constant(scores, places):
-    """Return the mean error of the best constant guess of the class prior: their median."""
+    """Return the mean error of the best constant class prior, the median over the places."""
     shares = [scores.mean([p], AS_NEGATIVE, "class_prior").mean() for p in places]
     return float(np.mean(abs(np.array(shares) - np.median(shares))))
 
 
 def _priors(scores):
     found = []
-    for data in [*dict.fromkeys(p.data for p in prior_places(scores)), None]:  # and of all data
+    for data in [*dict.fromkeys(p.data for p in prior_places(scores)), None]:  # None: all data
         places = prior_places(scores, data)
         error = scores.mean(places, DEFAULT, "class_prior_error")
         if len(error):
