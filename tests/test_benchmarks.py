@@ -19,6 +19,10 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         ("quality_noise.py", ["wine | forest", "wine | linear", "classes"]),
         ("quality_transitions.py", ["rows | noise | likelihood | calibrated", "100 | uniform 20%"]),
         (
+            "quality_class_prior.py",
+            ["digits | 7 | forest", "digits | 1 | linear", "all", "closest, of 4 cells"],
+        ),
+        (
             "bench_density.py",
             ["one bandwidth", "200 columns", "13 bandwidths", "one KernelDensity"],
         ),

@@ -275,6 +275,12 @@ def random_problem(rng):
     return random_rows(rng, (n_rows, n_labels)), transition, options
 
 
+@pytest.mark.parametrize("number", [0, 1, 83, 270, 566, 857, 1199, 1482])
+def test_joint_inference_on_problems_that_need_a_safeguard(number):
+    """Each of them failed without one of the safeguards of `infer`."""
+    check_joint_inference(*random_problem(np.random.default_rng(number)))
+
+
 @pytest.mark.slow
 def test_joint_inference_on_new_random_problems():
     """Every run draws other problems; LOOSELABELS_FIRST_SEED repeats those of an earlier run."""
@@ -425,6 +431,21 @@ def test_an_extrapolation_is_a_transition_even_where_the_third_step_is_zero():
     ahead = inference._extrapolated(first, second, third)
     assert (ahead >= 0).all()
     assert_allclose(ahead.sum(axis=1), 1)
+
+
+def test_rows_return_to_the_state_that_was_kept(rng):
+    label_proba, transition = simulate(rng, zeros=0)
+    rows = _blocks.Rows(label_proba, None, 4)
+    for _ in range(2):
+        rows.solve(_blocks.row_problem(transition, None, 1e-9))
+        rows.keep()
+        kept = rows.class_proba.copy(), rows.gap.copy()
+        for _ in range(2):
+            rows.solve(_blocks.row_problem(np.full((4, 5), 0.2), None, 1e-9))
+        assert not np.array_equal(rows.class_proba, kept[0])
+        rows.restore()
+        assert_array_equal(rows.class_proba, kept[0])
+        assert_array_equal(rows.gap, kept[1])
 
 
 class RoughRows:

@@ -192,6 +192,7 @@ def test_without_a_transition_noise_is_estimated():
     labels = np.where(rng.random(400) < 0.2, (y + rng.integers(1, 3, 400)) % 3, y)
     label_proba = (0.8 * np.eye(3) + 0.1 * (1 - np.eye(3)))[y]
     found = audit(label_proba=label_proba, labels=labels)
+    # 15 % are estimated of 20 %: a part could be overlap of the classes
     assert_allclose(found.transition.proba, 0.7 * np.eye(3) + 0.1, atol=0.05)
     assert set(found.table()["row"][: np.sum(labels != y)]) == set(np.flatnonzero(labels != y))
 
@@ -385,41 +386,41 @@ HALF = Transition.partial(NAMES, labeled=0.6)
 
 
 @pytest.fixture(scope="module")
-def gaussians():
-    """Rows, and their labels for each design."""
+def fit_to():
+    """A function that returns a classifier fitted to Gaussians, and their labels; it remembers."""
     data = make_gaussians(300, random_state=0)
     designs = {
         "noisy": Transition.identity(NAMES).with_noise(0.2),
         "partly": PARTLY_LABELED,
         "positive": POSITIVE,
     }
-    return data.X, {
-        name: make_loose_labels(data.y, design, random_state=0) for name, design in designs.items()
-    }
+    known = {}
 
+    def fit(name, estimator=None, **parameters):
+        estimator = GaussianNB() if estimator is None else estimator
+        key = repr((name, estimator, parameters))
+        if key not in known:
+            cv = 3 if isinstance(estimator, GaussianNB) else None
+            labels = make_loose_labels(data.y, designs[name], random_state=0)
+            clf = DecoupledClassifier(estimator, cv=cv, random_state=0, **parameters)
+            known[key] = clf.fit(data.X, labels), labels
+        clf, labels = known[key]
+        return copy(clf), labels
 
-def fit_to(gaussians, name, estimator=None, **parameters):
-    """Return a fitted classifier, and its labels."""
-    X, labels = gaussians[0], gaussians[1][name]
-    estimator = GaussianNB() if estimator is None else estimator
-    cv = 3 if isinstance(estimator, GaussianNB) else None
-    clf = DecoupledClassifier(estimator, cv=cv, random_state=0, **parameters)
-    return clf.fit(X, labels), labels
+    return fit
 
 
 @pytest.mark.parametrize("estimator", [GaussianNB(), BalancedForestClassifier(20, random_state=0)])
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_a_specified_and_an_implied_transition_that_are_equal_give_the_same_audit(
-    gaussians, estimator, noise
+    fit_to, estimator, noise
 ):
     prior = dict.fromkeys(NAMES, 0.25)
     implied, labels = fit_to(
-        gaussians, "positive", estimator, negative="other", class_prior=prior, noise=noise
+        "positive", estimator, negative="other", class_prior=prior, noise=noise
     )
     design = Transition.from_labels(labels, negative="other", class_prior=prior)
-    specified, _ = fit_to(
-        gaussians, "positive", estimator, transition=design, class_prior=prior, noise=noise
-    )
+    specified, _ = fit_to("positive", estimator, transition=design, class_prior=prior, noise=noise)
     assert diagnose(implied, labels) == diagnose(specified, labels)
     of_implied, of_specified = audit(implied, labels), audit(specified, labels)
     assert of_implied.records() == of_specified.records()
@@ -435,13 +436,14 @@ def test_a_specified_and_an_implied_transition_that_are_equal_give_the_same_audi
     "later", [{"noise": "estimate"}, {"negative": "other"}, {"strength": 5}, {"class_prior": None}]
 )
 @pytest.mark.parametrize("parameters", [{"transition": HALF, "noise": 0.1}, {"noise": "estimate"}])
-def test_parameters_that_are_set_after_the_fit_change_nothing(gaussians, parameters, later):
-    clf, labels = fit_to(gaussians, "partly", **parameters)
-    before = audit(clf, labels)
-    after = audit(copy(clf).set_params(**later), labels)
-    assert after.summary() == before.summary()
-    assert after.records() == before.records()
-    assert diagnose(copy(clf).set_params(**later), labels) == diagnose(clf, labels)
+def test_parameters_that_are_set_after_the_fit_change_nothing(fit_to, parameters, later):
+    clf, labels = fit_to("partly", **parameters)
+    found, findings = audit(clf, labels), diagnose(clf, labels)
+    clf.set_params(**later)
+    again = audit(clf, labels)
+    assert again.summary() == found.summary()
+    assert again.records() == found.records()
+    assert diagnose(clf, labels) == findings
 
 
 @pytest.mark.parametrize(
@@ -459,15 +461,15 @@ def test_parameters_that_are_set_after_the_fit_change_nothing(gaussians, paramet
         ("noisy", {"noise": 0.2, "strength": 30.0}, "implied specified implied estimated"),
     ],
 )
-def test_the_summary_names_the_source_of_each_number(gaussians, name, parameters, expected):
-    clf, labels = fit_to(gaussians, name, **parameters)
+def test_the_summary_names_the_source_of_each_number(fit_to, name, parameters, expected):
+    clf, labels = fit_to(name, **parameters)
     sources = audit(clf, labels).summary()["sources"]
     keys = ("label_rates", "noise", "class_prior", "transition")
     assert sources == dict(zip(keys, expected.split(), strict=True))
 
 
-def test_the_design_is_what_was_assumed_and_not_what_was_estimated(gaussians):
-    clf, labels = fit_to(gaussians, "partly", noise="estimate")
+def test_the_design_is_what_was_assumed_and_not_what_was_estimated(fit_to):
+    clf, labels = fit_to("partly", noise="estimate")
     summary, assumed = audit(clf, labels).summary(), Transition.from_labels(labels)
     assert summary["design"]["classes"] == list(assumed.classes)
     assert summary["design"]["labels"] == list(assumed.labels)
@@ -476,16 +478,16 @@ def test_the_design_is_what_was_assumed_and_not_what_was_estimated(gaussians):
     assert np.max(abs(clf.transition_.proba - assumed.proba)) > 0.02
 
 
-def test_the_design_includes_noise_that_was_specified_and_is_not_what_was_inferred(gaussians):
-    clf, labels = fit_to(gaussians, "partly", transition=HALF, noise=0.1, strength=30.0)
+def test_the_design_includes_noise_that_was_specified_and_is_not_what_was_inferred(fit_to):
+    clf, labels = fit_to("partly", transition=HALF, noise=0.1, strength=30.0)
     summary = audit(clf, labels).summary()
     assert_allclose(summary["design"]["proba"], PARTLY_LABELED.proba)
     assert_array_equal(summary["transition"]["proba"], clf.transition_.proba)
     assert np.max(abs(clf.transition_.proba - PARTLY_LABELED.proba)) > 0.02
 
 
-def test_label_rates_that_were_left_open_have_no_numbers_in_the_design(gaussians):
-    clf, labels = fit_to(gaussians, "positive", negative="other", noise=0.05)
+def test_label_rates_that_were_left_open_have_no_numbers_in_the_design(fit_to):
+    clf, labels = fit_to("positive", negative="other", noise=0.05)
     design = audit(clf, labels).summary()["design"]
     names = clf.transition_.classes, clf.transition_.labels
     assert design == {"classes": list(names[0]), "labels": list(names[1])}
@@ -521,8 +523,8 @@ def distances(summary):
         ("positive", {"negative": "other"}, 0.05),
     ],
 )
-def test_intervals_contain_their_estimates(gaussians, name, parameters, width):
-    clf, labels = fit_to(gaussians, name, **parameters)
+def test_intervals_contain_their_estimates(fit_to, name, parameters, width):
+    clf, labels = fit_to(name, **parameters)
     summary = audit(clf, labels).summary()
     for distance in distances(summary).values():
         assert not distance.any()
@@ -538,16 +540,16 @@ def test_intervals_contain_their_estimates(gaussians, name, parameters, width):
         ("positive", {"negative": "other", "noise": "estimate"}),
     ],
 )
-def test_estimates_of_small_probabilities_are_close_to_their_intervals(gaussians, name, parameters):
+def test_estimates_of_small_probabilities_are_close_to_their_intervals(fit_to, name, parameters):
     """Draws of T are from the label mass, which calibration and class prior move a little.
 
     Where this mass is a fraction of a row, its interval is so narrow that it can miss the estimate.
     """
-    clf, labels = fit_to(gaussians, name, **parameters)
+    clf, labels = fit_to(name, **parameters)
     distance = distances(audit(clf, labels).summary())
     assert not distance["classes"].any()
     assert not distance["wrong"]
-    assert 0 < distance["transition"].max() < 0.012  # .003 to .011
+    assert distance["transition"].max() < 0.012  # .003 to .011
     assert np.mean(distance["transition"] > 0) < 0.2  # 2 or 3 of 16 or 20
 
 
@@ -563,12 +565,14 @@ def test_planted_wrong_labels_come_first(noise):
     model = LogisticRegression(C=0.1, max_iter=500)
     clf = DecoupledClassifier(model, noise=noise, cv=3, random_state=0).fit(X / 16, labels)
     found = audit(clf, labels)
-    assert average_precision_score(wrong, found.doubt) > 0.9
+    assert average_precision_score(wrong, found.doubt) > 0.97  # .99 here, .98 with other labels
     first = found.records(50)
-    assert np.mean([wrong[record["row"]] for record in first]) > 0.95
-    assert np.mean([record["suggestion"] == y[record["row"]] for record in first]) > 0.9
+    assert all(wrong[record["row"]] for record in first)
+    right = [record["suggestion"] == y[record["row"]] for record in first]
+    assert np.mean(right) > 0.9  # .98 and .92
     summary = found.summary()["wrong"]
-    assert summary["expected"] == pytest.approx(wrong.sum(), rel=0.2)
+    assert summary["low"] < wrong.sum() < summary["high"]
+    assert summary["expected"] == pytest.approx(wrong.sum(), rel=0.1)  # 181 and 189 of 179
 
 
 def test_single_precision_is_audited_like_double_precision():

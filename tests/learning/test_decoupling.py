@@ -11,18 +11,14 @@ from looselabels import Transition, infer
 from looselabels.datasets import make_gaussians, make_loose_labels
 from looselabels.estimation.weighting import weighted_transition
 from looselabels.inference import condition_on_label
-from looselabels.learning import classifier, decoupling
+from looselabels.learning import classifier, decoupling, label_design, label_model
 from looselabels.learning.decoupling import (
     decouple,
-    design_labels,
     label_proba_of_training_rows,
     learn_classes,
-    model_labels,
-    score_labels,
-    uninformative_weights,
 )
-
-PETS = ["cat", "dog", None, None, "cat", "dog", None, None]
+from looselabels.learning.label_design import design_labels
+from looselabels.learning.label_model import model_labels, score_labels
 
 
 @pytest.fixture(scope="module")
@@ -42,38 +38,7 @@ def scored(data, truth, /, *, label_weights=None, **specified):
     return design, score_labels(design, label_proba, label_weights)
 
 
-# ------------------------------------------------------------------------------------- the design
-
-
-@pytest.mark.parametrize(
-    ("specified", "label_rates", "noise", "class_prior", "transition"),
-    [
-        ({}, "implied", "specified", "implied", "implied"),
-        ({"noise": 0.1}, "implied", "specified", "implied", "implied"),
-        ({"noise": "estimate"}, "implied", "estimated", "estimated", "estimated"),
-        ({"negative": "bird"}, "estimated", "specified", "estimated", "estimated"),
-        (
-            {"negative": "bird", "class_prior": {"cat": 0.3, "dog": 0.3}},
-            *("implied", "specified", "specified", "implied"),
-        ),
-        (
-            {"negative": "bird", "class_prior": "density-ratio"},
-            *("estimated", "specified", "estimated", "estimated"),
-        ),
-        (
-            {"transition": Transition.partial(["cat", "dog"], labeled=0.5)},
-            *("specified", "specified", "implied", "specified"),
-        ),
-        (
-            {"transition": Transition.partial(["cat", "dog"], labeled=0.5), "strength": 5},
-            *("specified", "specified", "implied", "estimated"),
-        ),
-        ({"class_prior": [0.5, 0.5]}, "implied", "specified", "specified", "implied"),
-    ],
-)
-def test_the_source_of_each_number(specified, label_rates, noise, class_prior, transition):
-    found = design_labels(PETS, **specified).sources
-    assert found == (label_rates, noise, class_prior, transition)
+# ------------------------------------------------------------------------------- scores to classes
 
 
 def test_a_design_with_an_open_label_rate_assumes_no_transition(data):
@@ -91,29 +56,6 @@ def test_what_was_assumed_stays_when_noise_is_estimated(data):
     model = model_labels(design, scores)
     assert_array_equal(model.assumed.proba, np.eye(4))
     assert model.transition.proba.diagonal().max() < 1
-
-
-def test_the_values_are_immutable():
-    design = design_labels(PETS)
-    with pytest.raises(AttributeError):
-        design.noise = 0.5
-    with pytest.raises(AttributeError):
-        design.sources.noise = "estimated"
-
-
-def test_a_sequence_of_priors_leaves_out_the_negative_class():
-    design = design_labels(PETS, negative="bird", class_prior=[0.3, 0.4])
-    assert_allclose(design.class_prior, [0.3, 0.4, 0.3])
-
-
-def test_uninformative_labels_get_no_weight():
-    assert_array_equal(uninformative_weights(design_labels(PETS)), [1, 1, 0])
-    assert uninformative_weights(design_labels(["cat", "dog"])) is None
-    informative = design_labels(PETS, negative="bird", class_prior=[0.3, 0.4])
-    assert uninformative_weights(informative) is None
-
-
-# ------------------------------------------------------------------------------- scores to classes
 
 
 def test_exact_scores_give_the_exact_classes(data):
@@ -226,7 +168,7 @@ def test_label_proba_is_the_real_one(data):
 
 
 def test_parameters_about_labels_are_read_once():
-    """Only `_design` and `_training_weights` may read what the user specified about labels."""
+    """Only `_design` may read what the user specified about labels."""
     tree = ast.parse(inspect.getsource(classifier.DecoupledClassifier))
     about_labels = {"transition", "negative", "noise", "strength", "class_prior"}
     readers = {
@@ -243,6 +185,7 @@ def test_parameters_about_labels_are_read_once():
 
 
 def test_the_steps_know_nothing_of_scikit_learn():
-    tree = ast.parse(inspect.getsource(decoupling))
-    imported = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    assert not [name for name in imported if name.startswith("sklearn")]
+    for module in (label_design, label_model, decoupling):
+        tree = ast.parse(inspect.getsource(module))
+        imports = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        assert not [name for name in imports if name.startswith("sklearn")]

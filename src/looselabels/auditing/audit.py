@@ -23,7 +23,7 @@ from looselabels.estimation.sampling import sample_rows
 from looselabels.estimation.weighting import weighted_transition
 from looselabels.inference import label_mass
 from looselabels.learning.classifier import DecoupledClassifier
-from looselabels.learning.decoupling import LabelModel
+from looselabels.learning.label_model import LabelModel
 from looselabels.transition import Transition, can_be_wrong, is_missing, meanings
 
 DOUBTED = 0.5  # doubt above which a label is more likely wrong than right

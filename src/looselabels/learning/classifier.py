@@ -23,14 +23,12 @@ from looselabels.inference import condition_on_label
 from looselabels.learning.decoupling import (
     class_proba_of_new_rows,
     decouple,
-    design_labels,
     label_proba_of_training_rows,
     learn_classes,
-    model_labels,
-    score_labels,
-    uninformative_weights,
 )
 from looselabels.learning.forest import BalancedForestClassifier
+from looselabels.learning.label_design import design_labels, uninformative_weights
+from looselabels.learning.label_model import model_labels, score_labels
 from looselabels.learning.out_of_sample import (
     PrecomputedProba,
     align,

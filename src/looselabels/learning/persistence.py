@@ -17,15 +17,15 @@ from looselabels._names import listed, match_names, numbers_by_name
 from looselabels._validation import import_extra, parse_json, short_repr
 from looselabels.estimation.calibration import Calibration
 from looselabels.learning.classifier import DecoupledClassifier, as_name_array
-from looselabels.learning.decoupling import (
+from looselabels.learning.label_design import (
     ESTIMATED,
     IMPLIED,
     SPECIFIED,
-    LabelModel,
     Sources,
     check_specified,
     sources_of,
 )
+from looselabels.learning.label_model import LabelModel
 from looselabels.learning.out_of_sample import PrecomputedProba, label_columns
 from looselabels.learning.soft_labels import ClassForest
 from looselabels.transition import Transition

@@ -1,0 +1,232 @@
+"""What is specified about the labels, what their counts imply, and what is left to estimate."""
+
+import warnings
+from collections.abc import Iterable
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+
+from looselabels._names import listed, numbers_by_name
+from looselabels._validation import check_class_prior, short_repr
+from looselabels.estimation.class_prior import METHODS as PRIOR_METHODS
+from looselabels.estimation.transition import METHODS as TRANSITION_METHODS
+from looselabels.estimation.weighting import weighted_transition
+from looselabels.inference import class_proba_from
+from looselabels.transition import Transition, is_missing, uninformative_labels
+
+SPECIFIED, IMPLIED, ESTIMATED = "specified", "implied", "estimated"
+ONE_RATE = "one rate"  # label rates: one for all classes, estimated by "density-ratio"
+
+
+class Sources(NamedTuple):
+    """Where each number comes from: "specified", "implied" by label counts, or "estimated"."""
+
+    label_rates: str  #: which share of each class is labeled
+    noise: str  #: how often labels are wrong, and which label they get instead
+    class_prior: str
+    transition: str  #: as a whole: "estimated" if any part of it is
+
+
+class LabelDesign(NamedTuple):
+    """Which labels and classes there are, what is specified about them, and what is left open."""
+
+    transition: Transition  #: specified or implied; label rates that are left open are 0.5 in it
+    label_index: np.ndarray  #: the column of each row's label
+    sample_weight: np.ndarray | None
+    class_prior: np.ndarray | None  #: as specified
+    rate_method: str | None  #: how to estimate label rates; None: they are known
+    noise_method: str | None  #: how to estimate noise; None: it is known
+    noise: float  #: the specified rate, which `transition` includes
+    strength: float  #: pseudocounts per class of the transition; inf: it is fixed
+    label_weights: np.ndarray | None  #: of labels in training, as specified
+    sources: Sources
+
+
+def design_labels(
+    y,
+    *,
+    transition=None,
+    negative=None,
+    noise=0.0,
+    class_prior=None,
+    strength=np.inf,
+    label_weights=None,
+    sample_weight=None,
+) -> LabelDesign:
+    """Return what is specified or implied about the labels `y`, and what is left to estimate.
+
+    The parameters are those of `DecoupledClassifier`.
+
+    >>> design = design_labels(["cat", None, "dog", None])
+    >>> print(design.transition)
+    class  cat  dog  (unlabeled)
+    cat    0.5    0          0.5
+    dog      0  0.5          0.5
+    >>> design.sources.label_rates, design.sources.noise
+    ('implied', 'specified')
+    """
+    check_specified(transition, negative, noise, class_prior, strength)
+    sources = sources_of(transition, negative, noise, class_prior, strength)
+    rate_is_open = sources.label_rates == ESTIMATED
+    prior_is_specified = sources.class_prior == SPECIFIED
+    noise_method = noise if isinstance(noise, str) else None
+    rate = 0.0 if noise_method else noise
+    design = transition
+    if design is None:
+        design = Transition.from_labels(
+            y,
+            negative=negative,
+            labeled=0.5 if rate_is_open else None,
+            class_prior=class_prior if prior_is_specified else None,
+            sample_weight=sample_weight,
+        )
+    if rate:
+        design = design.with_noise(rate)
+    prior = _read_prior(class_prior, design, negative) if prior_is_specified else None
+    found = LabelDesign(
+        transition=design,
+        label_index=design.label_index(y),
+        sample_weight=sample_weight,
+        class_prior=prior,
+        rate_method=(class_prior or ONE_RATE) if rate_is_open else None,
+        noise_method=noise_method,
+        noise=rate,
+        strength=strength,
+        label_weights=None,
+        sources=sources,
+    )
+    if rate_is_open:
+        _check_rows_of_each_label(found)
+    _warn_of_unused_labels(found)
+    design.check_identifiable()
+    return found._replace(label_weights=_read_label_weights(label_weights, found))
+
+
+def sources_of(transition, negative, noise, class_prior, strength) -> Sources:
+    """Return where each number comes from, for parameters of `design_labels`."""
+    prior_is_specified = not isinstance(class_prior, str | None)
+    rate_is_open = negative is not None and not prior_is_specified
+    is_estimated = rate_is_open or isinstance(noise, str)
+    known = IMPLIED if transition is None else SPECIFIED
+    prior = ESTIMATED if is_estimated else IMPLIED
+    return Sources(
+        label_rates=ESTIMATED if rate_is_open else known,
+        noise=ESTIMATED if isinstance(noise, str) else SPECIFIED,
+        class_prior=SPECIFIED if prior_is_specified else prior,
+        transition=ESTIMATED if is_estimated or np.isfinite(strength) else known,
+    )
+
+
+def uninformative_weights(design: LabelDesign) -> np.ndarray | None:
+    """Return weight 0 for labels that are equally likely under every class, 1 for the others.
+
+    Mostly for the missing label, where labels are missing at random: rows with it say nothing about
+    the class. None if there is no such label, or nothing else.
+    """
+    informative = ~uninformative_labels(design.transition)
+    counts = np.bincount(design.label_index, design.sample_weight, len(informative))
+    if informative.all() or not counts[informative].any():
+        return None
+    return informative.astype(float)
+
+
+def implied_class_prior(transition, label_shares) -> np.ndarray:
+    """Return the class shares that the label shares imply through the transition."""
+    return class_proba_from(label_shares[None, :], transition)[0]
+
+
+# ------------------------------------------------------------------------- reading and checking
+
+
+def check_specified(transition, negative, noise, class_prior, strength):
+    """Raise if a specification is invalid or contradicts another one."""
+    if not (isinstance(strength, Real) and float(strength) >= 0):
+        raise ValueError(f"strength must be 0 or more; it is {short_repr(strength)}.")
+    if noise not in ("estimate", *TRANSITION_METHODS) and not (
+        isinstance(noise, Real) and 0 <= float(noise) < 1
+    ):
+        raise ValueError(
+            "noise must be a rate from 0 to 1, 'estimate', or a method of estimate_transition; "
+            f"it is {short_repr(noise)}. Noise by class goes into transition.with_noise."
+        )
+    if isinstance(class_prior, str) and (negative is None or class_prior not in PRIOR_METHODS):
+        raise ValueError(
+            f"A method as class_prior ({', '.join(PRIOR_METHODS)}) needs negative, the class "
+            f"without labels; class_prior is {short_repr(class_prior)} and negative is "
+            f"{short_repr(negative)}."
+        )
+    if isinstance(class_prior, str) and noise != 0:
+        raise ValueError(
+            f"class_prior={class_prior!r} assumes that labels are correct, but noise is "
+            f"{noise!r}. Leave one of them out, or give the share of each class."
+        )
+    if negative is not None and transition is not None:
+        raise ValueError(
+            "negative is for transition=None; a transition names all of its classes. Leave "
+            "negative out."
+        )
+    if not isinstance(transition, Transition | None):
+        raise ValueError(
+            f"transition must be a Transition; it is {short_repr(transition)}. "
+            "Name its classes and labels: Transition(proba, classes, labels)."
+        )
+
+
+def _read_prior(class_prior, design, negative) -> np.ndarray:
+    """Return the specified class prior as an array; the negative class may be left out of it."""
+    named: Iterable = getattr(class_prior, "keys", tuple)()
+    if negative is None or negative in named:
+        prior = numbers_by_name("class_prior", class_prior, design.classes)
+    else:
+        given = numbers_by_name("class_prior", class_prior, design.classes[:-1])
+        prior = np.append(given, max(1 - given.sum(), 0.0))  # `partial` puts it last
+    return check_class_prior(prior, len(design.classes))
+
+
+def _read_label_weights(label_weights, design: LabelDesign) -> np.ndarray | None:
+    """Return one weight per label, or None for equal ones."""
+    if label_weights is None:
+        return None
+    transition = design.transition
+    if isinstance(label_weights, str):
+        if label_weights != "costs":
+            raise ValueError(
+                "label_weights must be None, 'costs' or a weight for each label; it is "
+                f"{label_weights!r}."
+            )
+        prior = design.class_prior
+        if prior is None:
+            counts = np.bincount(design.label_index, design.sample_weight, len(transition.labels))
+            prior = implied_class_prior(transition, counts / counts.sum())
+        weights = transition.label_weights(prior)
+    else:
+        weights = numbers_by_name("label_weights", label_weights, transition.labels)
+    weighted_transition(transition.proba, weights)  # raises if a class would be lost
+    return None if np.ptp(weights) == 0 else weights
+
+
+def _check_rows_of_each_label(design: LabelDesign):
+    """Raise if a label has no rows: the label rate of its class could not be estimated."""
+    labels = design.transition.labels
+    counts = np.bincount(design.label_index, design.sample_weight, len(labels))
+    if not counts.all():
+        label = labels[int(np.argmin(counts))]
+        rows = "row without a label" if label is None else f"row labeled {short_repr(label)}"
+        raise ValueError(
+            f"negative needs rows of every label and rows without a label; no {rows} has positive "
+            "weight. Leave negative out, or give class_prior."
+        )
+
+
+def _warn_of_unused_labels(design: LabelDesign):
+    labels = design.transition.labels
+    absent = np.setdiff1d(np.arange(len(labels)), design.label_index)
+    unused = [labels[s] for s in absent if not is_missing(labels[s])]
+    if unused:
+        warnings.warn(
+            f"Labels {listed(unused)} of the transition do not occur in y: nothing can be learned "
+            "about them.",
+            UserWarning,
+            stacklevel=4,
+        )
