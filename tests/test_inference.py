@@ -275,7 +275,7 @@ def random_problem(rng):
     return random_rows(rng, (n_rows, n_labels)), transition, options
 
 
-@pytest.mark.parametrize("number", [0, 1, 83, 270, 566, 857, 1199, 1482])
+@pytest.mark.parametrize("number", [0, 1, 83, 270, 566, 857, 1199, 1482, 8179, 16857])
 def test_joint_inference_on_problems_that_need_a_safeguard(number):
     """Each of them failed without one of the safeguards of `infer`."""
     check_joint_inference(*random_problem(np.random.default_rng(number)))
@@ -448,6 +448,13 @@ def test_rows_return_to_the_state_that_was_kept(rng):
         assert_array_equal(rows.gap, kept[1])
 
 
+def test_an_extrapolation_that_overflows_is_the_third_step():
+    first = np.array([[0.5, 0.5], [1.0, 1e-158]])
+    second = np.array([[0.25, 0.75], [1.0, 2e-158]])
+    third = np.array([[0.0, 1.0], [1.0, 4e-158]])
+    assert_array_equal(inference._extrapolated(first, second, third), third)
+
+
 class RoughRows:
     """A solver whose passes lower the objective unless they are exact and start from good rows."""
 
@@ -470,14 +477,14 @@ class RoughRows:
 
 def test_rows_that_lower_the_objective_are_solved_again_exactly():
     start, rows = np.full((2, 2), 0.5), RoughRows()
-    climb = inference._climb(rows.solve, start, np.zeros((2, 2)), 1e-9, 4, rows.keep, rows.restore)
-    assert climb[2] == [1, 2, 3, 5]  # the last value is that of the final, exact pass
+    result = inference.climb(rows.solve, start, np.zeros((2, 2)), 1e-9, 4, rows.keep, rows.restore)
+    assert result[2] == [1, 2, 3, 5]  # the last value is that of the final, exact pass
     assert rows.calls.count("keep") == 4
 
 
 def test_a_pass_that_always_lowers_the_objective_ends_the_search():
     start, rows = np.full((2, 2), 0.5), RoughRows(needs=0)
-    transition, found, objectives, stationary = inference._climb(
+    transition, found, objectives, stationary = inference.climb(
         rows.solve, start, np.zeros((2, 2)), 1e-9, 40, rows.keep, rows.restore
     )
     assert rows.calls[-1] == "restore"

@@ -219,7 +219,7 @@ def test_self_training_as_the_estimator_gives_the_result_of_self_training(small)
     problem = problems.make("semi-supervised", small, 20, 0)
     forest = answer.base_forest(0).set_params(n_estimators=20)
     clf = DecoupledClassifier(
-        ours.SelfTrained(forest, unlabeled=4), calibrate=None, cv=2, random_state=0
+        ours.SelfTrained(forest, unlabeled=4), calibrate=None, label_weights=1, cv=2, random_state=0
     )
     clf.fit(problem.X, problem.labels)
     alone = SelfTrainingClassifier(forest).fit(problem.X, problem.exact)

@@ -84,9 +84,9 @@ class Rows:
     def solve(self, problem: RowProblem) -> PassFound:
         """Solve every row for the problem's transition, starting from the current class_proba."""
         support = problem.transition > 0
-        # An entry of the transition that became zero can make a label of a row impossible for the
-        # classes that the row has. That happens to rows of weight zero.
-        repair = self.support is not None and bool((self.support & ~support).any())
+        # If zeros of the transition changed, the classes of a row may no longer explain its labels.
+        # This happens to rows of weight zero, which the transition does not have to explain.
+        repair = self.support is not None and bool((self.support != support).any())
         target = self.spare or (self.class_proba, self.gap)
         found = self._map(lambda block: self._solve_block(block, problem, repair, *target))
         self.class_proba, self.gap = target
@@ -180,7 +180,7 @@ def _solve_rows(labels, start, problem: RowProblem, repair) -> _rows.Ascent:
         at = _first_guess(labels, problem, tol)
     else:
         if repair:
-            start = _explain_all(labels, start, transition, LEAST_EXPLAINED)
+            start = _explain_all(labels, start, transition)
         at = solver.evaluate(labels, start, transition, log_prior)
         if repair:
             at = _redo(at, at.gap > 1, problem, lambda s, y: _less_extreme(s, y, transition))
@@ -310,15 +310,12 @@ def _possible_part(labels, transition):
     return labels / xp.where(total > 0, total, 1.0)
 
 
-def _explain_all(labels, class_proba, transition, least=0.0):
-    """Add classes to rows that rule out one of their labels, in proportion to its probability.
-
-    A label is ruled out if its probability is at most `least`.
-    """
+def _explain_all(labels, class_proba, transition):
+    """Add classes to rows that rule out one of their labels, in proportion to its probability."""
     xp = array_namespace(labels)
     if bool(xp.all(transition > 0)):
         return class_proba
-    missing = xp.where(class_proba @ transition <= least, labels, 0.0)
+    missing = xp.where(class_proba @ transition <= LEAST_EXPLAINED, labels, 0.0)
     total = xp.sum(transition, axis=0)
     sources = xp.matrix_transpose(transition / xp.where(total > 0, total, 1.0))
     return _rows.on_simplex(class_proba + missing @ sources)

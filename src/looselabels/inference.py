@@ -148,7 +148,7 @@ def infer(
             fitted, found, stationary = given, solve(given), True
             objectives = [found.objective]
         else:
-            fitted, found, objectives, stationary = _climb(
+            fitted, found, objectives, stationary = climb(
                 solve, given, counts, tol, max_iter, rows.keep, rows.restore
             )
         converged = stationary and found.mean_gap <= tol and found.max_gap <= 1000 * tol
@@ -343,7 +343,7 @@ def _do_nothing():
     """Take the place of `keep` and `restore` if `solve` has no state."""
 
 
-def _climb(
+def climb(
     solve: Callable,
     transition,
     pseudocounts,
@@ -388,13 +388,13 @@ def _climb(
     objectives, trail = [value(found, transition)], [transition]
     while len(objectives) < max_iter:
         mass = found.label_mass + pseudocounts
-        growth = _growth(mass, transition)
+        growth = growth_bound(mass, transition)
         if growth <= tol and accuracy <= tol:
             if used == accuracy:
                 return transition, found, objectives, True
             break  # the last pass was too accurate to notice rows with several optima
         accuracy = used = min(accuracy, max(growth / 10, tol))
-        updated = proposal = _normalized(mass, transition)
+        updated = proposal = normalize_rows(mass, transition)
         trail.append(updated)
         if len(trail) == 3:
             proposal, trail = _extrapolated(*trail), []
@@ -412,11 +412,11 @@ def _climb(
     if attempt is not None:
         found = attempt
         objectives[-1] = value(found, transition)
-    stationary = _growth(found.label_mass + pseudocounts, transition) <= tol
+    stationary = growth_bound(found.label_mass + pseudocounts, transition) <= tol
     return transition, found, objectives, stationary
 
 
-def _normalized(mass, fallback):
+def normalize_rows(mass, fallback):
     """Return `mass` with rows that sum to 1; a class without mass keeps its row of `fallback`.
 
     A positive entry stays positive, even if the quotient underflows.
@@ -427,7 +427,7 @@ def _normalized(mass, fallback):
     return np.where(total > 0, share, fallback)
 
 
-def _growth(mass, transition):
+def growth_bound(mass, transition):
     """Return the Frank–Wolfe gap in nats per sample: no other transition can gain more."""
     with np.errstate(over="ignore"):
         rate = np.divide(mass, transition, out=np.zeros_like(mass), where=transition > 0)
@@ -446,11 +446,11 @@ def _extrapolated(first, second, third):
     if size == 0:
         return third
     with np.errstate(over="ignore", invalid="ignore"):
-        length = max(float(np.linalg.norm(step) / size), 1.0)
+        length = np.maximum(np.linalg.norm(step) / size, 1.0)
         ahead = first + 2 * length * step + length**2 * turn
     if not (np.isfinite(ahead).all() and (ahead[third > 0] > 0).all()):
         return third
-    return _normalized(np.maximum(ahead, 0.0), third)
+    return normalize_rows(np.maximum(ahead, 0.0), third)
 
 
 def _uniform_prior_term(prior, weight, n_rows) -> float:
@@ -553,7 +553,7 @@ def _infer_present(label_proba, given, weight, counts, prior, tol, max_iter) -> 
     )
     transition, constant = given, 0.0
     if counts is not None:
-        transition = _normalized(counts, given)
+        transition = normalize_rows(counts, given)
         constant = _transition_prior(transition[~kept], counts[~kept])
     transition[kept] = as_numpy("transition", found.transition)
     return found._replace(

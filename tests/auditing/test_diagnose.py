@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looselabels import DecoupledClassifier, Transition
+from looselabels import BalancedForestClassifier, DecoupledClassifier, Transition
 from looselabels._rows import on_simplex
 from looselabels.auditing.diagnose import (
     _dependence_score,
@@ -24,6 +24,7 @@ from looselabels.auditing.diagnose import (
     identifiability,
     instance_dependence,
     miscalibration,
+    missing_dependence,
 )
 from looselabels.datasets import make_gaussians, make_loose_labels
 from looselabels.exceptions import IdentifiabilityWarning
@@ -105,7 +106,9 @@ def test_labels_that_are_missing_more_often_in_hard_rows_are_found(rng):
     hard = np.exp(-np.abs(X).min(axis=1) / 1.5)
     for missing, expected in ((0.9 * hard, True), (np.full(1000, hard.mean()), False)):
         labels = np.where(rng.random(1000) < missing, None, y)
-        assert diagnose(fitted(X, labels, None, GaussianNB()), labels)[0].found == expected
+        # with weights, the estimator learns from unlabeled rows, too
+        clf = fitted(X, labels, None, GaussianNB(), label_weights=[1.0] * 5)
+        assert diagnose(clf, labels)[0].found == expected
 
 
 def test_the_score_is_the_slope_of_the_log_likelihood(rng):
@@ -279,7 +282,12 @@ def test_every_finding_is_a_sentence(rng):
     X, y = clear_rows(300, rng)
     labels = hard_rows_wrong(X, y, rng)
     findings = diagnose(fitted(X, labels, UNIFORM), labels)
-    assert [finding.kind for finding in findings] == ["instance", "identifiability", "calibration"]
+    assert [finding.kind for finding in findings] == [
+        "instance",
+        "identifiability",
+        "calibration",
+        "missing",
+    ]
     for finding in findings:
         assert finding.words[0].isupper()
         assert finding.words.endswith(".")
@@ -360,3 +368,42 @@ def test_an_unknown_class_is_named():
     clf = DecoupledClassifier().fit_from_proba(np.full((4, 2), 0.5), ["a", "b"] * 2)
     with pytest.raises(ValueError, match=r"classes contains \['zebra'\]; the classes of"):
         diagnose(clf, ["a", "b"] * 2, ["zebra", None, "a", "b"])
+
+
+# ------------------------------------------------------------------------- missing at random
+
+
+def test_labels_missing_at_random_cause_no_alarm():
+    p_values = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        class_proba = rng.dirichlet(np.ones(4), 300)
+        found = missing_dependence(class_proba, rng.random(300) < 0.7, rng.uniform(0.5, 1.5, 300))
+        assert not found.found
+        p_values.append(found.p_value)
+    assert 0.02 < np.mean(np.array(p_values) < 0.1) < 0.2  # 10 % of them, give or take
+
+
+def test_labels_that_one_class_lacks_more_often_cause_an_alarm(rng):
+    class_proba = rng.dirichlet(np.full(3, 0.2), 500)
+    is_missing = rng.random(500) < 0.5 + 0.4 * class_proba[:, 1]
+    found = missing_dependence(class_proba, is_missing, classes=("cat", "dog", "bird"))
+    assert found.found
+    assert "rows that look like class 'dog' have a label less often" in found.words
+
+
+@pytest.mark.parametrize("estimator", [GaussianNB(), BalancedForestClassifier(30, random_state=0)])
+def test_a_classifier_is_tested_for_labels_that_are_not_missing_at_random(estimator):
+    data = make_gaussians(800, random_state=0)
+    at_random = Transition.partial(data.classes, labeled=0.5)
+    rates = dict.fromkeys(data.classes, 0.5) | {"red": 0.15}
+    by_class = Transition.partial(data.classes, labeled=rates)
+    alarms = []
+    for design in (at_random, by_class):
+        y = make_loose_labels(data.y, design, random_state=0)
+        clf = DecoupledClassifier(estimator, random_state=0).fit(data.X, y)
+        alarms += [f.found for f in diagnose(clf, y) if f.kind == "missing"]
+    assert alarms == [False, True]
+    # specified as they are, these labels are informative: there is nothing to test
+    clf = DecoupledClassifier(estimator, by_class, random_state=0).fit(data.X, y)
+    assert [f.p_value for f in diagnose(clf, y) if f.kind == "missing"] == [None]

@@ -18,7 +18,8 @@ from looselabels.auditing.audit import audit
 from looselabels.auditing.intervals import draw, draw_from_counts, draw_from_mass
 from looselabels.datasets import make_gaussians, make_loose_labels
 from looselabels.estimation.quantiles import quantile_interval
-from looselabels.learning.decoupling import LabelModel, Sources
+from looselabels.learning.label_design import Sources
+from looselabels.learning.label_model import LabelModel
 from tests.strategies import simplex_rows
 
 MANY = 20_000  # draws whose mean and spread are close to those of their distribution

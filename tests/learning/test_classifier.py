@@ -672,20 +672,22 @@ def test_marginals_are_the_label_frequencies_of_the_weighted_distribution(weight
 
 
 def test_identifiability_is_warned_of_at_fit_and_not_at_each_prediction():
-    clf = DecoupledClassifier(KNeighborsClassifier(1), cv=3)
+    label_proba = np.eye(3)[np.arange(60) % 3]  # a label that is surely missing: any class
+    clf = DecoupledClassifier()
     with pytest.warns(IdentifiabilityWarning, match="of 60 rows"):
-        clf.fit(X_PETS, HALF)
+        clf.fit_from_proba(label_proba, HALF)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        clf.predict_proba(np.vstack([X_PETS, [[100.0, 100.0]]]))
+        clf.predict_proba(label_proba)
 
 
-def test_labels_without_weight_still_speak_in_w():
+def test_labels_of_weight_zero_count_in_class_proba_given_label():
     data = make_gaussians(600, random_state=0)
     design = Transition.partial(data.classes, labeled=0.3)
     labels = make_loose_labels(data.y, design, random_state=0)
-    flat = DecoupledClassifier(ExactGaussians(design), design, cv=2, calibrate=None)
-    flat.fit(data.X, labels)
+    flat = DecoupledClassifier(
+        ExactGaussians(design), design, cv=2, calibrate=None, label_weights=[1] * 5
+    ).fit(data.X, labels)
     weighted = clone(flat).set_params(label_weights=[1.0, 2.0, 3.0, 4.0, 0.0])
     weighted.fit(data.X, labels)
     expected = flat.class_proba_given_label_
@@ -911,3 +913,68 @@ def test_fitted_numbers_are_those_of_the_label_model():
     assert clf.label_model_.transition is clf.transition_
     assert clf.label_model_.class_prior is clf.class_prior_
     assert clf.label_model_.sources.noise == "estimated"
+
+
+# ------------------------------------------------------------------ uninformative labels
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(),
+        KNeighborsClassifier(3),
+        make_pipeline(StandardScaler(), GaussianNB()),
+        RandomForestClassifier(20, random_state=0),
+        HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=2, random_state=0),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_rows_with_labels_missing_at_random_are_left_out_of_the_fit(estimator):
+    data = make_gaussians(400, random_state=0)
+    labels = make_loose_labels(
+        data.y, Transition.partial(data.classes, labeled=0.4), random_state=0
+    )
+    labeled = np.array([label is not None for label in labels])
+    clf = DecoupledClassifier(estimator, calibrate=None, refit=False, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # exact zeros leave some rows open
+        clf.fit(data.X, labels)
+    alone = clone(estimator).fit(data.X[labeled], labels[labeled].astype(str))
+    new = make_gaussians(50, random_state=1).X
+    order = [clf.classes_.tolist().index(name) for name in alone.classes_]
+    assert_allclose(clf.predict_proba(new)[:, order], alone.predict_proba(new), atol=1e-9)
+    share = np.mean(~labeled)
+    label_proba = clf.predict_label_proba(new)
+    assert_allclose(label_proba[:, -1], share)
+    assert_allclose(label_proba[:, :-1], (1 - share) * clf.predict_proba(new), atol=1e-9)
+
+
+def test_weights_of_rows_are_cut_along_with_them():
+    class Spy(GaussianNB):
+        seen = []  # noqa: RUF012 - of all fits
+
+        def fit(self, X, y, sample_weight=None):
+            Spy.seen.append((len(X), sample_weight))
+            return super().fit(X, y, sample_weight)
+
+    weight = np.arange(1.0, 61)
+    DecoupledClassifier(Spy(), cv=2).fit(X_PETS, HALF, sample_weight=weight)
+    n_rows, given = Spy.seen[0]
+    labeled = np.array([label is not None for label in HALF])
+    assert n_rows == labeled.sum()
+    assert_array_equal(given, weight[labeled])
+
+
+@pytest.mark.parametrize("options", [{"strength": 10}, {"label_weights": [1, 1, 0.5]}])
+def test_rows_stay_if_the_transition_is_learned_or_labels_have_weights(options):
+    clf = DecoupledClassifier(GaussianNB(), cv=2, **options).fit(X_PETS, HALF)
+    assert len(clf.estimator_.classes_) == 3
+
+
+def test_a_fold_without_informative_labels_is_named():
+    folds = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    labels = np.where(np.arange(60) < 30, None, PETS)
+    labels[45:] = "dog"
+    labels[30:45] = "cat"
+    with pytest.raises(ValueError, match="Fold 1 of 2 trains on rows without an informative label"):
+        DecoupledClassifier(GaussianNB(), cv=folds).fit(X_PETS, labels)

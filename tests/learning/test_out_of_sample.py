@@ -206,13 +206,17 @@ class PlaceSharesWithoutWeights(PlaceShares):
         return super().fit_out_of_sample(X, y)
 
 
-def test_an_estimator_without_sample_weights_learns_uninformative_labels_too():
+def test_without_sample_weights_rows_with_an_uninformative_label_are_left_out():
     X, y = labels_at_places()
     labels = np.where(np.arange(90) % 2 == 0, y, None)
-    clf = DecoupledClassifier(PlaceSharesWithoutWeights(), noise=0.1).fit(X, labels)
-    assert clf.training_label_weights_ is None
-    assert_array_equal(clf.estimator_.classes_, [0, 1, 2, 3])
-    assert clf.score(X, X[:, 0]) == 1
+    clf, expected = (
+        DecoupledClassifier(estimator, noise=0.1).fit(X, labels)
+        for estimator in (PlaceSharesWithoutWeights(), PlaceShares())
+    )
+    assert_array_equal(clf.training_label_weights_, [1, 1, 1, 0])
+    assert_array_equal(clf.estimator_.counts_, expected.estimator_.counts_)
+    assert_allclose(clf.label_scores_.label_proba, expected.label_scores_.label_proba)
+    assert_allclose(clf.class_proba_, expected.class_proba_)
 
 
 class UnsureAboutTheFirst(PlaceShares):

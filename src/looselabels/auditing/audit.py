@@ -260,21 +260,22 @@ class Audit:
         return {"classes": names["classes"], "labels": names["labels"]}
 
     def _class_shares(self):
-        low, high = quantile_interval(self.draws.class_share)
         share = self.draws.class_share.mean(axis=0)
+        low, high = quantile_interval(self.draws.class_share, estimate=share)
         return [
             {"name": name, "share": float(s), "low": float(a), "high": float(b)}
             for name, s, a, b in zip(self.transition.classes, share, low, high, strict=True)
         ]
 
     def _transition(self):
-        low, high = quantile_interval(self.draws.transition)
+        low, high = quantile_interval(self.draws.transition, estimate=self.transition.proba)
         return _named_matrix(self.transition) | {"low": low.tolist(), "high": high.tolist()}
 
     def _wrong(self):
-        low, high = quantile_interval(self._n_wrong)
+        expected = self._n_wrong.mean()
+        low, high = quantile_interval(self._n_wrong, estimate=expected)
         return {
-            "expected": float(self._n_wrong.mean()),
+            "expected": float(expected),
             "low": float(low),
             "high": float(high),
             "doubted": int(np.sum(self.doubt > DOUBTED)),

@@ -3,6 +3,7 @@
 - **instance**: labels depend on more than the class, p(label | class, x) ≠ p(label | class).
 - **identifiability**: some classes, or mixtures of them, have identical label distributions.
 - **calibration**: predicted label probabilities, out of sample, differ from observed frequencies.
+- **missing**: labels that should be missing at random are missing more often in some classes.
 
 What labels alone can say about the first has a limit: *every* p(label | x) can be explained by
 overlapping classes without any noise (T = I). So a transition that was estimated from the labels
@@ -17,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from looselabels._names import listed, read_column
 from looselabels._rows import on_simplex
-from looselabels._validation import as_numpy, check_row_stochastic, check_scores
+from looselabels._validation import as_numpy, check_row_stochastic, check_scores, short_repr
 from looselabels.estimation.calibration import fit_class_calibration
 from looselabels.estimation.reliability import LARGE_ERROR, SMALL_ERROR, calibration_error
 from looselabels.estimation.sampling import sample_rows
 from looselabels.inference import class_proba_from, condition_on_label
-from looselabels.transition import Transition, can_be_wrong
+from looselabels.transition import Transition, can_be_wrong, uninformative_labels
 
 LEVEL = 0.01  # the rate of false alarms of each test
 MAX_ROWS = 20_000  # that are tested: with more rows, differences are found that do not matter
@@ -33,7 +34,7 @@ MAX_CONDITION = 1000.0  # condition number above which errors of a classifier hi
 class Finding(NamedTuple):
     """The result of testing one assumption."""
 
-    kind: str  #: "instance", "identifiability" or "calibration"
+    kind: str  #: "instance", "identifiability", "calibration" or "missing"
     found: bool  #: whether the assumption is violated
     p_value: float | None  #: of the test; None if there was none
     words: str  #: what was found, and what to do
@@ -82,6 +83,7 @@ def diagnose(clf, y, classes=None) -> list[Finding]:
         _instance_finding(model, scores, classes),
         identifiability(model.transition),
         _calibration_finding(model, scores, clf.class_proba_),
+        _missing_finding(model, scores, clf.class_proba_),
     ]
 
 
@@ -136,6 +138,20 @@ def _calibration_finding(model, scores, class_proba):
     predicted = on_simplex((class_proba[rows] @ transition.proba)[:, informative])
     position = np.searchsorted(informative, scores.label_index[rows])
     return miscalibration(predicted, position, weight[rows])
+
+
+def _missing_finding(model, scores, class_proba):
+    """Test labels that the estimator did not learn from: label_proba does not show them."""
+    left_out = np.setdiff1d(np.arange(len(model.transition.labels)), scores.seen_labels)
+    left_out = left_out[uninformative_labels(model.transition)[left_out]]
+    weight = _row_weights(scores)
+    rows = np.flatnonzero(weight > 0)
+    is_left_out = np.isin(scores.label_index[rows], left_out)
+    if not is_left_out.any() or is_left_out.all():
+        words = "No label is assumed to be missing at random: nothing to test."
+        return Finding("missing", False, None, words)
+    names = model.transition.classes
+    return missing_dependence(class_proba[rows], is_left_out, weight[rows], names)
 
 
 def _row_weights(scores):
@@ -309,6 +325,63 @@ guess. Add labels that distinguish them, or merge them.
     else:
         return Finding(kind, False, None, "Labels distinguish all classes.")
     return Finding(kind, True, None, words)
+
+
+def missing_dependence(class_proba, is_missing, sample_weight=None, classes=None) -> Finding:
+    """Test whether labels are missing more often in some classes than in others.
+
+    If labels are missing at random, rows with and without a label have the same mean of
+    p(class | x). With d the difference of the two means and S the covariance of p(class | x),
+
+        d S⁺ dᵀ / (1 / n_missing + 1 / n_present)
+
+    has a chi-squared distribution with rank(S) degrees of freedom. A small difference causes no
+    alarm, however many rows there are.
+
+    Parameters
+    ----------
+    class_proba : array of shape (n_samples, n_classes)
+        p(class | x), without the row's own label.
+    is_missing : bool array of shape (n_samples,)
+    sample_weight : array of shape (n_samples,), default=None
+        How often each row counts.
+    classes : sequence of names, default=None
+        For the words.
+
+    Examples
+    --------
+    >>> class_proba = np.repeat([[0.9, 0.1], [0.1, 0.9]], 100, axis=0)
+    >>> missing_dependence(class_proba, np.arange(200) % 2 == 0).found
+    False
+    >>> is_missing = np.arange(200) % 3 < np.repeat([2, 1], 100)
+    >>> print(missing_dependence(class_proba, is_missing).words)
+    Labels are not missing at random (p = 1.5e-06): rows that look like class 0 have a label \
+less often than others. Specify the share of each class that is labeled: \
+Transition.partial(classes, labeled={…}).
+    """
+    from scipy.stats import chi2
+
+    weight = np.ones(len(class_proba)) if sample_weight is None else sample_weight
+    groups = [np.where(is_missing, weight, 0.0), np.where(is_missing, 0.0, weight)]
+    means = [group @ class_proba / group.sum() for group in groups]
+    difference = means[0] - means[1]
+    variance = sum(np.sum(group**2) / group.sum() ** 2 for group in groups)
+    centered = class_proba - weight @ class_proba / weight.sum()
+    covariance = (weight * centered.T) @ centered / weight.sum()
+    rank = np.linalg.matrix_rank(covariance, hermitian=True)
+    statistic = difference @ np.linalg.pinv(covariance, hermitian=True) @ difference / variance
+    p_value = float(chi2.sf(statistic, max(rank, 1)))
+    if p_value >= LEVEL or np.max(abs(difference)) < SMALL_ERROR:
+        words = f"No evidence against labels missing at random (p = {p_value:.2g})."
+        return Finding("missing", False, p_value, words)
+    k = int(np.argmax(difference))
+    words = (
+        f"Labels are not missing at random (p = {p_value:.2g}): rows that look like class "
+        f"{short_repr(k if classes is None else classes[k])} have a label less often than others. "
+        "Specify the share of each class that is labeled: "
+        "Transition.partial(classes, labeled={…})."
+    )
+    return Finding("missing", True, p_value, words)
 
 
 def miscalibration(

@@ -14,13 +14,19 @@ def interval_ends(level=0.9) -> tuple[float, float]:
     return (1 - level) / 2, (1 + level) / 2
 
 
-def quantile_interval(draws, level=0.9) -> np.ndarray:
+def quantile_interval(draws, level=0.9, estimate=None) -> tuple[np.ndarray, np.ndarray]:
     """Return the lower and the upper end of the interval that holds a share `level` of the draws.
 
-    `draws` has one draw per entry of its first axis; the result has the two ends there instead.
+    `draws` has one draw per entry of its first axis. If an `estimate` is given, the interval is
+    extended to contain it: draws can be skewed, or center at another estimate.
 
     >>> low, high = quantile_interval(np.arange(101.0), level=0.5)
     >>> float(low), float(high)
     (25.0, 75.0)
+    >>> [float(end) for end in quantile_interval(np.arange(101.0), level=0.5, estimate=20)]
+    [20.0, 75.0]
     """
-    return np.quantile(draws, interval_ends(level), axis=0)
+    low, high = np.quantile(draws, interval_ends(level), axis=0)
+    if estimate is None:
+        return low, high
+    return np.minimum(low, estimate), np.maximum(high, estimate)

@@ -43,7 +43,7 @@ from looselabels.estimation.calibration import (
 from looselabels.estimation.confident import confident_counts
 from looselabels.estimation.quantiles import interval_ends, quantile_interval
 from looselabels.exceptions import InconsistentLabelWarning
-from looselabels.inference import _climb, _growth, _normalized, class_proba_from, infer
+from looselabels.inference import class_proba_from, climb, growth_bound, infer, normalize_rows
 
 TOL = 1e-7  # nats per row that any other transition may gain
 JOINT_TOL = 1e-5  # the objective of the paper is flat: 1e-7 can take a minute
@@ -143,7 +143,7 @@ def estimate_transition(
     pseudocounts = strength * design
     found = find(label_proba[rows], index[rows], design, pseudocounts, weight[rows])
     mass = found.label_mass + pseudocounts
-    return TransitionEstimate(_normalized(mass, design), mass, found.objective, found.gap)
+    return TransitionEstimate(normalize_rows(mass, design), mass, found.objective, found.gap)
 
 
 def bootstrap(
@@ -227,7 +227,7 @@ def calibrated(label_proba, label_index, design, pseudocounts, weight) -> Found:
         found = Found(attempt.label_mass, objective, attempt.gap)
         if gain <= MIN_GAIN:
             return found
-        transition = _normalized(found.label_mass + pseudocounts, transition)
+        transition = normalize_rows(found.label_mass + pseudocounts, transition)
     _warn_not_converged(f"the last round made the labels more likely by {gain:.2g} nats")
     return found
 
@@ -259,8 +259,8 @@ def _most_likely(class_proba, label_index, start, pseudocounts, weight) -> Found
     def solve(transition, _accuracy=None):
         return _Pass(*_expected_mass(class_proba, label_index, transition, weight))
 
-    fitted, found, objective, converged = _climb(solve, start, pseudocounts, TOL, MAX_ITER)
-    gap = _growth(found.label_mass + pseudocounts, fitted)
+    fitted, found, objective, converged = climb(solve, start, pseudocounts, TOL, MAX_ITER)
+    gap = growth_bound(found.label_mass + pseudocounts, fitted)
     if not converged:
         _warn_not_converged(f"the labels could be more likely by {gap:.2g} nats per row")
     return Found(found.label_mass, objective, gap)

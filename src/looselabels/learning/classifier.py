@@ -86,9 +86,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         and may be left out of a mapping: it gets the rest.
     label_weights : None, "costs", mapping or sequence, default=None
         Weights of labels in the training of `estimator`. None: equal weights; "costs": the paper's
-        costs; a mapping or sequence: explicit weights. None leaves out rows whose label is
-        uninformative (equally likely under every class, such as labels missing at random) if the
-        estimator predicts its own training rows (``fit_out_of_sample``). All results are
+        costs; a mapping or sequence: explicit weights. With None, and a fixed transition, the
+        estimator does not learn from rows whose label is uninformative (equally likely under every
+        class, such as labels missing at random); pass 1 to keep these rows. All results are
         converted to the real label distribution.
     cv : int, splitter, iterable or "oob", default=None
         How training rows are predicted out of sample: by folds stratified by label, or "oob", by
@@ -250,16 +250,6 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         """Read the parameters that say something about labels; they are not read again."""
         if _num_samples(y) < 2:
             raise ValueError(f"fit needs at least two samples; y has n_samples={_num_samples(y)}.")
-        label_weights = self.label_weights
-        if estimator is None:  # label_proba was learned elsewhere, with weights of its own
-            label_weights = None
-        elif label_weights is not None and weight_parameter(estimator) is None:
-            warnings.warn(
-                f"{type(estimator).__name__} takes no sample_weight: label_weights are ignored.",
-                UserWarning,
-                stacklevel=3,
-            )
-            label_weights = None
         design = design_labels(
             y,
             transition=self.transition,
@@ -267,42 +257,41 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             noise=self.noise,
             class_prior=self.class_prior,
             strength=self.strength,
-            label_weights=label_weights,
+            # label_proba that was learned elsewhere has weights of its own
+            label_weights=None if estimator is None else self.label_weights,
             sample_weight=sample_weight,
         )
+        if design.label_weights is not None and weight_parameter(estimator) is None:
+            warnings.warn(
+                f"{type(estimator).__name__} takes no sample_weight: label_weights are ignored.",
+                UserWarning,
+                stacklevel=3,
+            )
+            design = design._replace(label_weights=None)
         self._print(f"assumed {design.transition!r}")
         return design
 
     def _score(self, estimator, X, y, design, fit_params):
         """Return the fitted estimator, its scores, and whether it needed no folds for them."""
-        weights, transition = self._training_weights(estimator, design), design.transition
-        fit_params, split_params = self._route(estimator, design, weights, fit_params)
+        labels, index = design.transition.labels, design.label_index
+        weights, learn_from, own = design.label_weights, None, False
+        fit_params, split_params = self._route(estimator, design, fit_params)
         if isinstance(estimator, FrozenEstimator):
             check_is_fitted(estimator)
-            columns = label_columns(estimator, transition)
-            label_proba = align(estimator, X, len(transition.labels), columns)
-            own = False
+            columns = label_columns(estimator, design.transition)
+            label_proba = align(estimator, X, len(labels), columns)
         else:
-            folds = choose_folds(
-                estimator, self.cv, X, y, design.label_index, split_params, self.random_state
-            )
+            if self.label_weights is None:
+                weights = uninformative_weights(design)
+                learn_from = None if weights is None else weights[index] > 0
+            folds = choose_folds(estimator, self.cv, X, y, index, split_params, self.random_state)
             own = isinstance(folds, str)
+            report = self._progress(1 if own else 1 + len(folds))
             estimator, label_proba = fit_and_predict(
-                estimator, X, design.label_index, len(transition.labels), folds, fit_params,
-                self.n_jobs, self._progress(1 if own else 1 + len(folds)),
-            )  # fmt: skip
-        weights = _multiply_weights(weights, draw_weights(estimator, transition))
+                estimator, X, index, len(labels), folds, fit_params, self.n_jobs, report, learn_from
+            )
+        weights = _multiply_weights(weights, draw_weights(estimator, design.transition))
         return estimator, score_labels(design, label_proba, weights), own
-
-    def _training_weights(self, estimator, design):
-        """Return the weight of each label in training, or None for equal ones."""
-        if self.label_weights is not None:
-            return design.label_weights
-        predicts_own = self.cv is None or isinstance(self.cv, str)  # a fold may lack other labels
-        takes_weights = weight_parameter(estimator) is not None
-        if predicts_own and takes_weights and hasattr(estimator, "fit_out_of_sample"):
-            return uninformative_weights(design)
-        return None
 
     def _class_learner(self, estimator, design, predicts_own):
         """Return an unfitted estimator that can learn the classes, or None for no refit."""
@@ -432,9 +421,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             return self.estimator
         return BalancedForestClassifier(n_jobs=self.n_jobs, random_state=self.random_state)
 
-    def _route(self, estimator, design, label_weights, fit_params):
+    def _route(self, estimator, design, fit_params):
         """Return what is passed to the fit of the estimator, and what to the splitter."""
-        sample_weight = design.sample_weight
+        sample_weight, label_weights = design.sample_weight, design.label_weights
         if get_config()["enable_metadata_routing"]:
             given = {} if sample_weight is None else {"sample_weight": sample_weight}
             routed = process_routing(self, "fit", **given, **fit_params)

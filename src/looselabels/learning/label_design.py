@@ -121,9 +121,13 @@ def sources_of(transition, negative, noise, class_prior, strength) -> Sources:
 def uninformative_weights(design: LabelDesign) -> np.ndarray | None:
     """Return weight 0 for labels that are equally likely under every class, 1 for the others.
 
-    Mostly for the missing label, where labels are missing at random: rows with it say nothing about
-    the class. None if there is no such label, or nothing else.
+    Mostly for the missing label, where labels are missing at random. If T[y, u] = c for every
+    class, then p(u | x) = c, rows with label u say nothing about the class, and the other rows are
+    an unselected sample: T without column u, rows divided by 1 − c, gives the same p(class | x).
+    None if there is no such label, if there are only such labels, or if the data can move T.
     """
+    if np.isfinite(design.strength) or design.sources.label_rates == ESTIMATED:
+        return None
     informative = ~uninformative_labels(design.transition)
     counts = np.bincount(design.label_index, design.sample_weight, len(informative))
     if informative.all() or not counts[informative].any():

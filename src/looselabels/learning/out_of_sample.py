@@ -151,25 +151,61 @@ def choose_folds(estimator, cv, X, y, label_index, split_params, random_state):
 
 
 def fit_and_predict(
-    estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report
+    estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report, learn_from=None
 ) -> Fitted:
     """Fit a clone of `estimator` to all rows, and predict each row by a fit without it.
 
-    `folds` is what `choose_folds` returns; `report` is called with words after each fit.
+    `folds` is what `choose_folds` returns; `report` is called with words after each fit. If
+    `learn_from` is given, a bool per row, the estimator learns from these rows only; the others are
+    predicted by a model of the folds, or by the final one, which has not seen them.
     """
+    if learn_from is None:
+        learn_from = np.ones(len(label_index), dtype=bool)
+    rows = np.flatnonzero(learn_from)
     if isinstance(folds, str):
-        fitted, proba = _fit_own(estimator, X, label_index, fit_params)
+        part = X, label_index, fit_params
+        if len(rows) < len(label_index):
+            params = _check_method_params(X, fit_params, indices=rows)
+            part = _safe_indexing(X, rows), label_index[rows], params
+        fitted, proba = _fit_own(estimator, *part)
         report("fitted to all rows")
-        label_proba = np.zeros((len(label_index), n_labels), dtype=proba.dtype)
+        label_proba = np.zeros((len(rows), n_labels), dtype=proba.dtype)
         label_proba[:, fitted.classes_] = np.nan_to_num(proba)
-        _predict_rest(estimator, fitted, X, label_index, label_proba, fit_params)
-        return Fitted(fitted, label_proba)
-    fitted = clone(estimator).fit(X, label_index, **fit_params)
+        _predict_rest(estimator, fitted, label_proba, *part, len(rows) < len(label_index))
+        return Fitted(fitted, _with_others(label_proba, rows, fitted, X, len(label_index)))
+    folds = _restrict_training(folds, learn_from)
+    fitted, _ = _fit_one(estimator, X, label_index, n_labels, (rows, None), fit_params)
     report("fitted to all rows")
-    return Fitted(
-        fitted,
-        _predict_folds(estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report),
+    label_proba = _predict_folds(
+        estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report
     )
+    return Fitted(fitted, label_proba)
+
+
+def _restrict_training(folds, learn_from):
+    """Return the folds with training rows restricted to those that are learned from."""
+    restricted = []
+    for train, test in folds:
+        allowed = np.zeros(len(learn_from), dtype=bool)
+        allowed[train] = True  # row numbers, or a mask
+        restricted.append((np.flatnonzero(allowed & learn_from), test))
+        if not len(restricted[-1][0]):
+            raise ValueError(
+                f"Fold {len(restricted)} of {len(folds)} trains on rows without an informative "
+                "label. Use a splitter that stratifies by label, such as LabelStratifiedKFold."
+            )
+    return restricted
+
+
+def _with_others(label_proba, rows, fitted, X, n_rows):
+    """Return label_proba of all rows: those not learned from are predicted by the fitted model."""
+    if len(rows) == n_rows:
+        return label_proba
+    others = np.setdiff1d(np.arange(n_rows), rows)
+    predicted = align(fitted, _safe_indexing(X, others), label_proba.shape[1])
+    complete = np.empty((n_rows, label_proba.shape[1]), np.result_type(label_proba, predicted))
+    complete[rows], complete[others] = label_proba, predicted
+    return complete
 
 
 def _fit_own(estimator, X, label_index, fit_params):
@@ -190,19 +226,23 @@ def _fit_own(estimator, X, label_index, fit_params):
     return fitted, proba
 
 
-def _predict_rest(estimator, fitted, X, label_index, label_proba, fit_params):
-    """Fill in rows without a prediction, by a fit that has seen none of them."""
+def _predict_rest(estimator, fitted, label_proba, X, label_index, fit_params, is_part):
+    """Fill in rows without a prediction, by a fit that has seen none of them.
+
+    Or by the label shares, if these are all rows that count, a part of the data.
+    """
     rest = np.flatnonzero(label_proba.sum(axis=1) == 0)
     if not len(rest):
         return
     others = np.setdiff1d(np.arange(len(label_index)), rest)
-    if not len(others):
+    if not len(others) and not is_part:
         raise ValueError(
             "No row is ever out of bag. Use more trees; if each label has one row only, label more "
             "rows."
         )
     weight = fit_params.get("sample_weight")
-    if weight is not None and not np.any(weight[others]):  # each label has one row that counts
+    weight = np.ones(len(label_index)) if weight is None else weight
+    if not weight[others].any():  # each label has one row that counts
         shares = np.bincount(label_index, weight, label_proba.shape[1])
         label_proba[rest] = shares / shares.sum()
         return
@@ -238,11 +278,14 @@ def _predict_folds(estimator, X, label_index, n_labels, folds, fit_params, n_job
 
 
 def _fit_one(estimator, X, label_index, n_labels, rows, fit_params):
-    """Return a clone fitted to the training rows, and its prediction of the test rows."""
+    """Return a clone fitted to the training rows, and its prediction of the test rows, if any."""
     train, test = rows
-    fit_params = _check_method_params(X, fit_params, indices=train)
-    fitted = clone(estimator).fit(_safe_indexing(X, train), label_index[train], **fit_params)
-    return fitted, align(fitted, _safe_indexing(X, test), n_labels)
+    if len(train) < len(label_index):
+        fit_params = _check_method_params(X, fit_params, indices=train)
+        fitted = clone(estimator).fit(_safe_indexing(X, train), label_index[train], **fit_params)
+    else:
+        fitted = clone(estimator).fit(X, label_index, **fit_params)
+    return fitted, None if test is None else align(fitted, _safe_indexing(X, test), n_labels)
 
 
 def _predict_fold(*arguments):
