@@ -30,13 +30,15 @@ def collect_warnings():
 
 
 def describe(found: Audit, labels: Labels) -> list[str]:
-    """Return sentences on the assumptions about the labels, and where each number comes from."""
+    """Return sentences on what was assumed about the labels, and what was left open.
+
+    Estimates are not assumptions: the page shows them elsewhere.
+    """
     n_labeled, n_rows = int(found.is_labeled.sum()), len(found.label_index)
     return [
         f"{n_labeled:,} of {n_rows:,} rows have a label ({n_labeled / n_rows:.0%}).",
         *_describe_label_rates(found, labels, n_labeled < n_rows),
         _describe_noise(found, labels),
-        *_describe_class_prior(found),
         *_describe_dependence(found),
     ]
 
@@ -46,11 +48,9 @@ def _describe_label_rates(found, labels, has_unlabeled):
     if source == "specified":
         return ["You specified p(label | class) with a design."] if labels.design else []
     if source == "estimated":
-        missing = found.transition.labels.index(None)
-        rate = 1 - found.transition.proba[0, missing]
         return [
-            f"Unlabeled rows may belong to any class. '{shown(labels.negative)}' is never labeled; "
-            f"{rate:.0%} of the rows of every other class are labeled (estimated from the data)."
+            f"Unlabeled rows may belong to any class. '{shown(labels.negative)}' is never labeled. "
+            "All other classes are labeled at the same rate, which was left open."
         ]
     if has_unlabeled:
         return [
@@ -62,18 +62,12 @@ def _describe_label_rates(found, labels, has_unlabeled):
 
 def _describe_noise(found, labels):
     if found.model.sources.noise == "estimated":
-        return "The rate of wrong labels was estimated from the data."
+        return "How often labels are wrong was left open."
     if labels.noise:
         return f"You specified that {100 * labels.noise:.3g}% of labels are wrong."
     if labels.design is not None:
         return "You specified no label noise beyond that of the design."
     return "You specified that given labels are correct."
-
-
-def _describe_class_prior(found):
-    if found.model.sources.class_prior == "estimated":
-        return ["The class shares were estimated from the data."]
-    return []
 
 
 def _describe_dependence(found):
