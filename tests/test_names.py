@@ -9,6 +9,7 @@ from sklearn.exceptions import DataConversionWarning
 from looselabels._names import (
     UNLABELED,
     as_column,
+    in_label_order,
     listed,
     match_names,
     numbers_by_name,
@@ -179,3 +180,27 @@ def test_an_array_needs_names_for_its_shape():
         match=r"^t has shape \(1, 2\); 2 classes and 1 labels need \(2, 1\)\. Pass the transpose",
     ):
         read_table("t", [[1, 2]], ["a", "b"], ["x"])
+
+
+# ------------------------------------------------------------------------ columns of label_proba
+
+
+def test_columns_of_label_proba_are_matched_by_name():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"(unlabeled)": [0.1], "dog": [0.2], "cat": [0.7]})
+    found = in_label_order("label_proba", frame, ("cat", "dog", None))
+    np.testing.assert_array_equal(found, [[0.7, 0.2, 0.1]])
+
+
+def test_columns_that_do_not_match_are_named():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"cat": [0.7], "dgo": [0.3]})
+    with pytest.raises(ValueError, match=r"columns of label_proba names \['dgo'\]; .*'cat', 'dog'"):
+        in_label_order("label_proba", frame, ("cat", "dog"))
+    with pytest.raises(ValueError, match=r"columns of label_proba lacks \['dog'\]"):
+        in_label_order("label_proba", frame[["cat"]], ("cat", "dog"))
+
+
+def test_arrays_have_no_names():
+    array = np.array([[0.7, 0.3]])
+    assert in_label_order("label_proba", array, ("cat", "dog")) is array

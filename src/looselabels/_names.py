@@ -213,6 +213,18 @@ def _read_array(argument, array, rows, columns, words):
     return matrix, rows, columns
 
 
+def in_label_order(argument: str, proba, labels):
+    """Return a DataFrame with one column per label as an array, columns in the order of `labels`.
+
+    Anything that has no named columns is returned as it is, and so is everything if `labels` is
+    None, for a transition without names.
+    """
+    if labels is None or not hasattr(proba, "columns"):
+        return proba
+    order, _ = _order(f"columns of {argument}", proba.columns, labels)
+    return as_numpy(argument, proba.to_numpy())[:, order]
+
+
 def _order(argument, found, wanted):
     """Return the positions in `found` of the `wanted` names (None: all names), and the names."""
     found = [swap_name(plain_name(name), UNLABELED, None) for name in found]

@@ -29,6 +29,7 @@ from looselabels._blocks import (
     weighted,
     xlogy,
 )
+from looselabels._names import in_label_order
 from looselabels._rows import on_simplex
 from looselabels._validation import (
     as_float_array,
@@ -84,7 +85,8 @@ def infer(
     Parameters
     ----------
     label_proba : array of shape (n_samples, n_labels)
-        S, p(label | x). Rows sum to 1.
+        S, p(label | x). Rows sum to 1. The columns of a DataFrame are matched by name to the labels
+        of a `Transition`.
     transition : array of shape (n_classes, n_labels) or Transition
         T, p(label | class). Rows sum to 1. Entries that are zero stay zero.
     sample_weight : array of shape (n_samples,), optional
@@ -474,6 +476,8 @@ def _check_pair(label_proba, transition):
     """Return the checked label_proba, in its own library, and the checked transition, in NumPy."""
     names = getattr(transition, "classes", None)
     given = check_row_stochastic("transition", as_numpy("transition", transition), names)
+    labels = getattr(transition, "labels", None)
+    label_proba = in_label_order("label_proba", label_proba, labels)
     label_proba = as_float_array("label_proba", label_proba)
     check_row_sums("label_proba", label_proba, tol=1e-5)
     if label_proba.shape[1] != given.shape[1]:

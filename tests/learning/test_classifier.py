@@ -37,6 +37,8 @@ from looselabels import (
     DecoupledClassifier,
     Transition,
     audit,
+    estimate_transition,
+    infer,
 )
 from looselabels.datasets import gaussian_class_proba, make_gaussians, make_loose_labels
 from looselabels.exceptions import IdentifiabilityWarning
@@ -978,3 +980,29 @@ def test_a_fold_without_informative_labels_is_named():
     labels[30:45] = "cat"
     with pytest.raises(ValueError, match="Fold 1 of 2 trains on rows without an informative label"):
         DecoupledClassifier(GaussianNB(), cv=folds).fit(X_PETS, labels)
+
+
+# ---------------------------------------------------------------------- label_proba as a table
+
+
+@pytest.mark.parametrize("library", [pandas, polars], ids=lambda library: library.__name__)
+def test_columns_of_label_proba_are_matched_by_name_everywhere(library):
+    label_proba = np.random.default_rng(0).dirichlet(np.ones(3), 60)
+    names = ["cat", "dog", "(unlabeled)"]
+    table = library.DataFrame(dict(zip(names, label_proba.T, strict=True)))
+    table = table[["dog", "(unlabeled)", "cat"]]
+    plain = DecoupledClassifier(noise=0.1).fit_from_proba(label_proba, HALF)
+    named = DecoupledClassifier(noise=0.1).fit_from_proba(table, HALF)
+    assert_array_equal(named.class_proba_, plain.class_proba_)
+    assert_array_equal(named.predict_proba(table), plain.predict_proba(label_proba))
+    t = plain.transition_
+    assert_array_equal(
+        audit(label_proba=table, labels=HALF, transition=t).class_proba,
+        audit(label_proba=label_proba, labels=HALF, transition=t).class_proba,
+    )
+    assert_array_equal(infer(table, t).class_proba, infer(label_proba, t).class_proba)
+    index = t.label_index(HALF)
+    estimates = [estimate_transition(p, index, t, method="em") for p in (table, label_proba)]
+    assert_array_equal(estimates[0].transition, estimates[1].transition)
+    with pytest.raises(ValueError, match=r"columns of label_proba lacks \['cat'\]"):
+        named.predict_proba(table[["dog", "(unlabeled)"]])

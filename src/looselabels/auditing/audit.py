@@ -55,7 +55,7 @@ def audit(
         does not contain its training rows.
     label_proba : array of shape (n_samples, n_labels)
         Columns in the order of the transition's labels; without a transition, in the sorted order
-        of the labels, the missing label last.
+        of the labels, the missing label last. Columns of a DataFrame are matched by name.
     labels : column of shape (n_samples,)
         The labels that belong to label_proba.
     transition : Transition, optional

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from looselabels._names import in_label_order
 from looselabels._rows import on_simplex
 from looselabels._validation import (
     as_counts,
@@ -344,6 +345,8 @@ def _method(name) -> Callable[..., Found]:
 
 def _check(label_proba, label_index, design, sample_weight):
     """Return all as NumPy arrays."""
+    labels = getattr(design, "labels", None)
+    label_proba = in_label_order("label_proba", label_proba, labels)
     design = check_row_stochastic(
         "design", as_numpy("design", design), getattr(design, "classes", None)
     )

@@ -228,14 +228,14 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def fit_from_proba(self, label_proba, y, sample_weight=None):
         """Fit to out-of-sample p(label | x) of a model that was fitted elsewhere, and labels `y`.
 
-        The columns of `label_proba` are the transition's labels (`labels_`). Afterwards the predict
-        methods take label_proba of new rows in place of X.
+        The columns of `label_proba` are the transition's labels (`labels_`), matched by name if it
+        is a DataFrame. Afterwards the predict methods take label_proba of new rows in place of X.
         """
         with unchanged_on_failure(self):
             self._check_parameters()
             y = as_column(y)
             design = self._design(y, _check_weight(sample_weight, y), None)
-            estimator = PrecomputedProba(len(design.transition.labels))
+            estimator = PrecomputedProba(design.transition.labels)
             label_proba = estimator.predict_proba(label_proba)
             if len(label_proba) != len(design.label_index):
                 raise ValueError(

@@ -26,6 +26,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
+from looselabels._names import in_label_order
 from looselabels._validation import as_numpy, check_row_stochastic, short_repr
 from looselabels.estimation.weighting import reweight
 from looselabels.model_selection import LabelStratifiedKFold
@@ -43,21 +44,22 @@ class Fitted(NamedTuple):
 class PrecomputedProba(BaseEstimator):
     """Stands for a model that was fitted elsewhere: its X is the p(label | x) that it predicted."""
 
-    def __init__(self, n_labels):
-        self.n_labels = n_labels
+    def __init__(self, labels):
+        self.labels = labels
 
     @property
     def classes_(self):
         """Positions of the labels."""
-        return np.arange(self.n_labels)
+        return np.arange(len(self.labels))
 
     def predict_proba(self, label_proba):
-        """Return label_proba after checking it."""
+        """Return label_proba after checking it; columns of a DataFrame are matched by name."""
+        label_proba = in_label_order("label_proba", label_proba, self.labels)
         label_proba = np.asarray(label_proba, dtype=float)
-        if label_proba.ndim != 2 or label_proba.shape[1] != self.n_labels:
+        if label_proba.ndim != 2 or label_proba.shape[1] != len(self.labels):
             raise ValueError(
-                f"label_proba has shape {label_proba.shape}; {self.n_labels} labels need as many "
-                "columns, in the order of the transition's labels."
+                f"label_proba has shape {label_proba.shape}; {len(self.labels)} labels need as "
+                "many columns, in the order of the transition's labels."
             )
         return check_row_stochastic("label_proba", label_proba, tol=1e-5)
 

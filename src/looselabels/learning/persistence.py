@@ -165,7 +165,7 @@ def load(path, *, trusted=()) -> DecoupledClassifier:
         _read_arrays(handle, clf)
     clf.class_estimator_ = None
     if content["estimator"] == "elsewhere":
-        clf.estimator_ = PrecomputedProba(len(clf.labels_))
+        clf.estimator_ = PrecomputedProba(clf.transition_.labels)
         return clf
     if content["scikit-learn"] != sklearn.__version__:
         versions = {
