@@ -21,9 +21,9 @@ from looselabels.learning.density import KernelDensityClassifier
 
 COLUMNS = ["row", "label", "suggestion", "class_proba", "label_proba", "doubt", "why"]
 PARTS = [
-    "schema", "looselabels", "n_rows", "n_labeled", "design", "sources", "classes", "transition",
-    "wrong", "flow", "calibration", "infeasible", "unsupported_labels", "indistinct_classes",
-    "converged", "findings",
+    "schema", "looselabels", "n_rows", "n_labeled", "label_accuracy", "design", "sources",
+    "classes", "transition", "wrong", "flow", "calibration", "infeasible",
+    "unsupported_labels", "indistinct_classes", "converged", "findings",
 ]  # fmt: skip
 HOSTILE = ["<script>", "a\nb", "\x1b[31mred", "x" * 300, "", " ", "label", "{0}", "\u202egnp", "é"]
 
@@ -356,7 +356,7 @@ def test_an_audit_of_values_needs_no_classifier(found):
         found.model, found.label_index, found.class_proba, found.class_proba_given_label, True
     )
     assert again.records() == found.records()
-    expected = found.summary() | {"infeasible": None, "findings": []}
+    expected = found.summary() | {"label_accuracy": None, "infeasible": None, "findings": []}
     assert again.summary() == expected
 
 
@@ -588,3 +588,41 @@ def test_labels_that_cannot_be_wrong_have_no_calibration():
     labels = ["x", "y"] * 10
     found = audit(label_proba=np.full((20, 2), 0.5), labels=labels, transition=design)
     assert found.summary()["calibration"] == {"bins": [], "error": None}
+
+
+# ------------------------------------------------------------------------- useless features
+
+
+def test_features_that_say_nothing_give_no_count_of_wrong_labels():
+    n_useful = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((300, 5)), rng.integers(0, 3, 300)
+        clf = DecoupledClassifier(GaussianNB(), noise="estimate", cv=3, random_state=0).fit(X, y)
+        found = audit(clf, y)
+        n_useful += not found.has_useless_features
+        if found.has_useless_features:
+            assert found.summary()["wrong"]["expected"] is None
+            assert "do not predict the labels" in repr(found)
+    assert n_useful <= 1  # two standard errors: 2 % of them by chance
+
+
+def test_useful_features_give_a_count_and_the_accuracy_of_the_labels():
+    X, y = load_digits(return_X_y=True)
+    labels = np.where(np.arange(len(y)) % 10 == 0, (y + 1) % 10, y)
+    clf = DecoupledClassifier(GaussianNB(), noise=0.1, cv=3, random_state=0).fit(X, labels)
+    summary = audit(clf, labels).summary()
+    predicted = clf.label_scores_.label_proba.argmax(axis=1)
+    assert summary["label_accuracy"] == pytest.approx(np.mean(predicted == labels))
+    assert summary["wrong"]["expected"] is not None
+
+
+def test_one_label_and_missing_ones_are_predicted_against_each_other():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(300) < 0.4, "cat", None)
+    X = np.column_stack([(y == "cat") + rng.standard_normal(300), rng.standard_normal(300)])
+    for columns, useless in ((X, False), (X[:, 1:], True)):
+        clf = DecoupledClassifier(
+            GaussianNB(), negative="dog", class_prior={"cat": 0.6}, cv=3, random_state=0
+        )
+        assert audit(clf.fit(columns, y), y).has_useless_features == useless

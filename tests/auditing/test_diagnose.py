@@ -287,6 +287,7 @@ def test_every_finding_is_a_sentence(rng):
         "identifiability",
         "calibration",
         "missing",
+        "features",
     ]
     for finding in findings:
         assert finding.words[0].isupper()

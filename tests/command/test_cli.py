@@ -752,3 +752,17 @@ def test_every_option_is_in_a_test():
         for option in command.params:
             if isinstance(option, click.Option):
                 assert any(f'"{name}"' in here for name in option.opts), option.opts
+
+
+def test_columns_that_do_not_predict_the_labels_give_no_count(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((200, 3)), columns=["a", "b", "c"])
+    frame.assign(label=rng.choice(["cat", "dog"], 200)).to_csv("noise.csv", index=False)
+    found = called("audit", "noise.csv", "--label", "label", "--model", "linear", "--json")
+    assert found.code == 0
+    assert "Wrong labels cannot be found: the columns do not predict the labels." in found.err
+    assert json.loads(found.out)["wrong"]["expected"] is None
+    page = Path("noise-audit/report.html").read_text(encoding="utf-8")
+    assert "Wrong labels cannot be found" in page
+    assert "Probably wrong" not in page

@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -340,3 +341,56 @@ def test_groups_need_a_splitter():
     X, index = data()
     with pytest.raises(ValueError, match=r"cv is 3. Pass cv=StratifiedGroupKFold\(5\)"):
         choose_folds(GaussianNB(), 3, X, index, index, {"groups": index}, 0)
+
+
+# ------------------------------------------------------------- what a fresh-eyes review found
+
+
+def test_folds_of_a_balanced_forest_are_in_one_weighted_distribution():
+    """Each fold draws labels in its own proportion; the answer must not depend on that."""
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1, 2], 400)
+    x = rng.random(1200) < np.where(group == 0, 0.9, 0.2)  # groups differ in x, not in p(label | x)
+    labels = np.where(rng.random(1200) < np.where(x, 0.4, 0.05), "cat", None)
+    forest = BalancedForestClassifier(30, draw=1, random_state=0)
+    clf = DecoupledClassifier(
+        forest, negative="dog", class_prior={"cat": 0.6}, cv=GroupKFold(3), calibrate=None
+    )
+    clf.fit(x[:, None].astype(float), labels, groups=group)
+    real = clf.label_scores_.real([0, 1])[:, 0]
+    for part in range(3):
+        for value, expected in ((False, 0.05), (True, 0.4)):
+            rows = (group == part) & (x == value)
+            assert real[rows].mean() == pytest.approx(expected, abs=0.06)
+
+
+def test_a_frozen_model_need_not_know_uninformative_labels():
+    X, labels = rows_and_labels()
+    known = np.array([label is not None for label in labels])
+    frozen = FrozenEstimator(GaussianNB().fit(X[known], labels[known].astype(str)))
+    clf = DecoupledClassifier(frozen, calibrate=None).fit(X, labels)
+    assert clf.training_label_weights_[-1] == 0
+    # one third, but for the factors that match the label frequencies
+    assert_allclose(clf.label_proba_[:, -1], np.mean(~known), atol=0.03)
+    assert_allclose(clf.predict_proba(X), frozen.predict_proba(X), atol=1e-9)
+    with pytest.raises(ValueError, match=r"does not know the labels .*unlabeled.*, which say"):
+        DecoupledClassifier(frozen, negative="other").fit(X, labels)
+
+
+def test_a_search_passes_weights_on():
+    X, labels = rows_and_labels()
+    search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9, 1e-3]}, cv=2)
+    assert weight_parameter(search) == "sample_weight"
+    weight = np.where(np.arange(len(X)) % 2, 1.0, 3.0)
+    heavy = DecoupledClassifier(search, cv=2, random_state=0).fit(X, labels, sample_weight=weight)
+    plain = DecoupledClassifier(search, cv=2, random_state=0).fit(X, labels)
+    assert abs(heavy.predict_proba(X) - plain.predict_proba(X)).max() > 1e-6
+
+
+def rows_and_labels():
+    """Return 120 rows of two classes that are apart; a third of them has no label."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["cat", "dog"], 60).astype(object)
+    X = np.where(y == "cat", 0.0, 3.0)[:, None] + rng.standard_normal((120, 2))
+    y[::3] = None
+    return X, y

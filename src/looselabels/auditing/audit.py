@@ -15,7 +15,7 @@ from looselabels import __version__
 from looselabels._names import shown
 from looselabels._rows import on_simplex
 from looselabels._validation import import_extra
-from looselabels.auditing.diagnose import Finding, diagnose
+from looselabels.auditing.diagnose import Finding, diagnose, skill_of
 from looselabels.auditing.intervals import draw
 from looselabels.estimation.quantiles import quantile_interval
 from looselabels.estimation.reliability import reliability
@@ -92,12 +92,14 @@ def audit(
             f"y has {len(index)} rows; the classifier was fitted to {len(clf.class_proba_)}. Pass "
             "the rows that y belongs to: audit(clf, y, X)."
         )
+    skill = skill_of(model, clf.label_scores_._replace(label_index=index))
     return Audit(
         model,
         index,
         clf.class_proba_,
         clf.class_proba_given_label_,
         converged,
+        label_accuracy=None if skill is None else skill.accuracy,
         share_infeasible=_share_infeasible(clf.label_scores_, clf.calibration_, model),
         findings=tuple(diagnose(clf, y)),
         random_state=random_state,
@@ -113,16 +115,24 @@ class Audit:
     class_proba: np.ndarray
     class_proba_given_label: np.ndarray
     converged: bool
+    label_accuracy: float | None = None  #: how often the most probable label is the given one
     share_infeasible: float | None = None  #: rows whose p(label | x) no class distribution explains
     findings: tuple[Finding, ...] = ()  #: tests of the assumptions; see `diagnose`
     random_state: Any = 0
 
     def __repr__(self):
+        if self.has_useless_features:
+            return f"Audit({len(self.label_index)} rows: the features do not predict the labels)"
         low, high = quantile_interval(self._n_wrong)
         return (
             f"Audit({len(self.label_index)} rows, {self.is_labeled.sum()} labeled: "
             f"{low:.0f} to {high:.0f} labels wrong, {(self.doubt > DOUBTED).sum()} to look at)"
         )
+
+    @property
+    def has_useless_features(self) -> bool:
+        """Whether the features do not predict the labels, so that wrong ones cannot be found."""
+        return any(finding.kind == "features" and finding.found for finding in self.findings)
 
     # ------------------------------------------------------------------------------- rows
 
@@ -233,6 +243,7 @@ class Audit:
             "looselabels": __version__,
             "n_rows": len(self.label_index),
             "n_labeled": int(self.is_labeled.sum()),
+            "label_accuracy": self.label_accuracy,
             "design": self._design(),
             "sources": self.model.sources._asdict(),
             "classes": self._class_shares(),
@@ -272,6 +283,8 @@ class Audit:
         return _named_matrix(self.transition) | {"low": low.tolist(), "high": high.tolist()}
 
     def _wrong(self):
+        if self.has_useless_features:  # no count is better than a wrong one
+            return {"expected": None, "low": None, "high": None, "doubted": None}
         expected = self._n_wrong.mean()
         low, high = quantile_interval(self._n_wrong, estimate=expected)
         return {

@@ -4,6 +4,7 @@
 - **identifiability**: some classes, or mixtures of them, have identical label distributions.
 - **calibration**: predicted label probabilities, out of sample, differ from observed frequencies.
 - **missing**: labels that should be missing at random are missing more often in some classes.
+- **features**: the features do not predict the labels better than label frequencies alone.
 
 What labels alone can say about the first has a limit: *every* p(label | x) can be explained by
 overlapping classes without any noise (T = I). So a transition that was estimated from the labels
@@ -20,6 +21,7 @@ from looselabels._names import listed, read_column
 from looselabels._rows import on_simplex
 from looselabels._validation import as_numpy, check_row_stochastic, check_scores, short_repr
 from looselabels.estimation.calibration import fit_class_calibration
+from looselabels.estimation.losses import LabelSkill, label_skill
 from looselabels.estimation.reliability import LARGE_ERROR, SMALL_ERROR, calibration_error
 from looselabels.estimation.sampling import sample_rows
 from looselabels.inference import class_proba_from, condition_on_label
@@ -34,7 +36,7 @@ MAX_CONDITION = 1000.0  # condition number above which errors of a classifier hi
 class Finding(NamedTuple):
     """The result of testing one assumption."""
 
-    kind: str  #: "instance", "identifiability", "calibration" or "missing"
+    kind: str  #: "instance", "identifiability", "calibration", "missing" or "features"
     found: bool  #: whether the assumption is violated
     p_value: float | None  #: of the test; None if there was none
     words: str  #: what was found, and what to do
@@ -84,6 +86,7 @@ def diagnose(clf, y, classes=None) -> list[Finding]:
         identifiability(model.transition),
         _calibration_finding(model, scores, clf.class_proba_),
         _missing_finding(model, scores, clf.class_proba_),
+        useless_features(skill_of(model, scores)),
     ]
 
 
@@ -152,6 +155,36 @@ def _missing_finding(model, scores, class_proba):
         return Finding("missing", False, None, words)
     names = model.transition.classes
     return missing_dependence(class_proba[rows], is_left_out, weight[rows], names)
+
+
+def skill_of(model, scores) -> LabelSkill | None:
+    """Return how well labels are predicted out of sample; None if there are no two labels.
+
+    Labels that cannot be wrong, such as the missing one, are left out if two others remain.
+    """
+    seen, weight = scores.seen_labels, _row_weights(scores)
+    labels = seen[can_be_wrong(model.transition)[seen]]
+    labels = labels if len(labels) > 1 else seen
+    rows = np.flatnonzero(np.isin(scores.label_index, labels) & (weight > 0))
+    rows = rows[sample_rows(len(rows), MAX_ROWS)]
+    if len(np.unique(scores.label_index[rows])) < 2:
+        return None
+    position = np.searchsorted(labels, scores.label_index[rows])
+    return label_skill(scores.real(labels, rows), position, weight[rows])
+
+
+def useless_features(skill: LabelSkill | None) -> Finding:
+    """Report whether the features predict the labels; if not, no wrong label can be found."""
+    if skill is None:
+        return Finding("features", False, None, "There are no two labels to predict.")
+    if skill.is_useful:
+        words = f"The features predict {skill.accuracy:.0%} of the labels, out of sample."
+        return Finding("features", False, None, words)
+    words = (
+        "The features do not predict the labels better than the label frequencies alone. Wrong "
+        "labels cannot be found with them: add features that depend on the class."
+    )
+    return Finding("features", True, None, words)
 
 
 def _row_weights(scores):

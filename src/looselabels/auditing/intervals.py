@@ -45,8 +45,8 @@ def draw(model, label_mass, is_always_right, *, random_state=0) -> Draws:
         their columns of the transition are certain.
     """
     sources, proba = model.sources, model.transition.proba
-    if "estimated" in (sources.noise, sources.label_rates):
-        is_certain = is_always_right & (sources.label_rates != "estimated")
+    if "estimated" in (sources.noise, sources.label_rates) or not model.strength:
+        is_certain = is_always_right & (sources.label_rates != "estimated") & (model.strength > 0)
         return draw_from_mass(label_mass, proba, is_certain, random_state=random_state)
     counts = np.rint(label_mass.sum(axis=0)).astype(int)
     return draw_from_counts(counts, proba, model.strength, random_state=random_state)

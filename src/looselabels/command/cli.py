@@ -464,6 +464,8 @@ def _print_findings(content, out):
         print_line(f"Note: {note}")
     if content["sources"]["noise"] == "specified" and wrong["high"] == 0:
         print_line("You specified that labels are correct. To find wrong labels, pass --noise.")
+    elif wrong["expected"] is None:
+        print_line("Wrong labels cannot be found: the columns do not predict the labels.")
     else:
         print_line(
             f"About {wrong['expected']:.0f} of {n_labeled:,} labels are wrong (90% interval: "

@@ -4,6 +4,8 @@ Each model is first corrected as well as it can be, because calibration follows 
 smoothest model would win wherever labels are wrong.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from looselabels.estimation.calibration import (
@@ -53,6 +55,40 @@ def label_losses(label_proba, label_index, sample_weight) -> np.ndarray:
         for start in starts
     ]
     return losses_and_gradient(min(found, key=lambda one: one.fun).x)[0]
+
+
+class LabelSkill(NamedTuple):
+    """How well labels are predicted out of sample."""
+
+    accuracy: float  #: how often the most probable label is the given one
+    gain: float  #: nats per row by which predictions are better than the label frequencies
+    standard_error: float  #: of the gain
+
+    @property
+    def is_useful(self) -> bool:
+        """Whether predictions are better than label frequencies by two standard errors."""
+        return self.gain > 2 * self.standard_error
+
+
+def label_skill(label_proba, label_index, sample_weight) -> LabelSkill:
+    """Compare the log-loss of predictions, corrected by `label_losses`, with label frequencies.
+
+    The gain is reduced by the two parameters of the correction, as in Akaike's criterion.
+
+    >>> label_index = np.repeat([0, 1], 50)
+    >>> useless = label_skill(np.full((100, 2), 0.5), label_index, np.ones(100))
+    >>> useless.is_useful
+    False
+    >>> label_skill(np.eye(2)[label_index] * 0.8 + 0.1, label_index, np.ones(100)).is_useful
+    True
+    """
+    weight = sample_weight / np.sum(sample_weight)
+    share = np.bincount(label_index, weight, label_proba.shape[1])
+    gains = -np.log(share[label_index]) - label_losses(label_proba, label_index, sample_weight)
+    mean = weight @ gains
+    error = np.sqrt(np.sum((weight * (gains - mean)) ** 2))
+    accuracy = weight @ (label_proba.argmax(axis=1) == label_index)
+    return LabelSkill(float(accuracy), float(mean - 2 / len(gains)), float(error))
 
 
 def class_losses(

@@ -27,7 +27,11 @@ from looselabels.learning.decoupling import (
     learn_classes,
 )
 from looselabels.learning.forest import BalancedForestClassifier
-from looselabels.learning.label_design import design_labels, uninformative_weights
+from looselabels.learning.label_design import (
+    design_labels,
+    known_label_weights,
+    uninformative_weights,
+)
 from looselabels.learning.label_model import model_labels, score_labels
 from looselabels.learning.out_of_sample import (
     PrecomputedProba,
@@ -84,7 +88,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         "density-ratio"; the mean of p(class | x) is then averaged with the estimated shares.
         None: the shares that the label counts imply. The negative class is left out of a sequence
         and may be left out of a mapping: it gets the rest.
-    label_weights : None, "costs", mapping or sequence, default=None
+    label_weights : None, "costs", number, mapping or sequence, default=None
         Weights of labels in the training of `estimator`. None: equal weights; "costs": the paper's
         costs; a mapping or sequence: explicit weights. With None, and a fixed transition, the
         estimator does not learn from rows whose label is uninformative (equally likely under every
@@ -230,6 +234,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
         The columns of `label_proba` are the transition's labels (`labels_`), matched by name if it
         is a DataFrame. Afterwards the predict methods take label_proba of new rows in place of X.
+        `label_weights` play no part: they belong to the training of an estimator.
         """
         with unchanged_on_failure(self):
             self._check_parameters()
@@ -280,6 +285,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             check_is_fitted(estimator)
             columns = label_columns(estimator, design.transition)
             label_proba = align(estimator, X, len(labels), columns)
+            weights = known_label_weights(design, columns)
         else:
             if self.label_weights is None:
                 weights = uninformative_weights(design)
@@ -290,7 +296,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             estimator, label_proba = fit_and_predict(
                 estimator, X, index, len(labels), folds, fit_params, self.n_jobs, report, learn_from
             )
-        weights = _multiply_weights(weights, draw_weights(estimator, design.transition))
+        drawn = draw_weights(estimator, len(labels), design.transition)
+        weights = _multiply_weights(weights, drawn)
         return estimator, score_labels(design, label_proba, weights), own
 
     def _class_learner(self, estimator, design, predicts_own):
@@ -419,11 +426,15 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _estimator_or_default(self):
         if self.estimator is not None:
             return self.estimator
-        return BalancedForestClassifier(n_jobs=self.n_jobs, random_state=self.random_state)
+        forest = BalancedForestClassifier(n_jobs=self.n_jobs, random_state=self.random_state)
+        if get_config()["enable_metadata_routing"]:  # nobody else can request it
+            forest.set_fit_request(sample_weight=True)
+        return forest
 
     def _route(self, estimator, design, fit_params):
         """Return what is passed to the fit of the estimator, and what to the splitter."""
         sample_weight, label_weights = design.sample_weight, design.label_weights
+        fit_params = {name: value for name, value in fit_params.items() if value is not None}
         if get_config()["enable_metadata_routing"]:
             given = {} if sample_weight is None else {"sample_weight": sample_weight}
             routed = process_routing(self, "fit", **given, **fit_params)

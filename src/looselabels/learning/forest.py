@@ -136,7 +136,6 @@ class BalancedForestClassifier(ClassifierMixin, DrawnForest):
         """
         with unchanged_on_failure(self):
             X, draws = self._fit(X, y, sample_weight)
-            self.__dict__.pop("oob_decision_function_", None)  # of an earlier fit
             if self.oob_score:
                 self.oob_decision_function_ = self._out_of_bag(X, draws)
         return self
@@ -177,6 +176,7 @@ class BalancedForestClassifier(ClassifierMixin, DrawnForest):
     def _fit(self, X, y, sample_weight):
         """Grow the trees and set what was found; return X as the trees read it, and the draws."""
         self._check_parameters()
+        self.__dict__.pop("oob_decision_function_", None)  # of an earlier fit
         X, y = validate_data(self, X, y, **rows_for_trees(X))
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

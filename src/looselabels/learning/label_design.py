@@ -135,6 +135,28 @@ def uninformative_weights(design: LabelDesign) -> np.ndarray | None:
     return informative.astype(float)
 
 
+def known_label_weights(design: LabelDesign, columns) -> np.ndarray | None:
+    """Return weight 0 for labels in `y` that a frozen estimator does not know, 1 for the others.
+
+    `columns` are the labels that it knows. None: it knows all. An unknown label must be
+    uninformative; otherwise p(label | x) of the estimator would be wrong.
+    """
+    labels = design.transition.labels
+    unknown = np.setdiff1d(np.unique(design.label_index), columns)
+    informative = [labels[s] for s in unknown if not uninformative_labels(design.transition)[s]]
+    if informative:
+        raise ValueError(
+            f"The frozen estimator does not know the labels {listed(informative)}, which say "
+            "something about the class. Train it with these labels, as in "
+            "DecoupledClassifier(estimator)."
+        )
+    if not len(unknown):
+        return None
+    weights = np.ones(len(labels))
+    weights[unknown] = 0.0
+    return weights
+
+
 def implied_class_prior(transition, label_shares) -> np.ndarray:
     """Return the class shares that the label shares imply through the transition."""
     return class_proba_from(label_shares[None, :], transition)[0]
@@ -147,9 +169,8 @@ def check_specified(transition, negative, noise, class_prior, strength):
     """Raise if a specification is invalid or contradicts another one."""
     if not (isinstance(strength, Real) and float(strength) >= 0):
         raise ValueError(f"strength must be 0 or more; it is {short_repr(strength)}.")
-    if noise not in ("estimate", *TRANSITION_METHODS) and not (
-        isinstance(noise, Real) and 0 <= float(noise) < 1
-    ):
+    is_method = isinstance(noise, str) and noise in ("estimate", *TRANSITION_METHODS)
+    if not is_method and not (isinstance(noise, Real) and 0 <= float(noise) < 1):
         raise ValueError(
             "noise must be a rate from 0 to 1, 'estimate', or a method of estimate_transition; "
             f"it is {short_repr(noise)}. Noise by class goes into transition.with_noise."

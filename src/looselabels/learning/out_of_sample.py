@@ -27,6 +27,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from looselabels._names import in_label_order
+from looselabels._rows import on_simplex
 from looselabels._validation import as_numpy, check_row_stochastic, short_repr
 from looselabels.estimation.weighting import reweight
 from looselabels.model_selection import LabelStratifiedKFold
@@ -80,6 +81,9 @@ def _has_oob_score(estimator):
 
 def weight_parameter(estimator) -> str | None:
     """Return the name under which the fit of `estimator` takes sample weights, or None."""
+    if any(hasattr(estimator, name) for name in ("param_grid", "param_distributions")):
+        # a search passes the parameters of fit on to its estimator
+        return weight_parameter(estimator.estimator)
     if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
         inner = weight_parameter(estimator.steps[-1][1])
         return None if inner is None else f"{estimator.steps[-1][0]}__{inner}"
@@ -93,8 +97,11 @@ def own_label_weights(estimator) -> np.ndarray | None:
     return vars(estimator).get("label_weights_")
 
 
-def draw_weights(estimator, design) -> np.ndarray | None:
-    """Return the weight of each label that a fitted estimator applied by its own draws, or None."""
+def draw_weights(estimator, n_labels, transition=None) -> np.ndarray | None:
+    """Return the weight of each label that a fitted estimator applied by its own draws, or None.
+
+    A frozen estimator knows labels by name: it needs the `transition` to find their positions.
+    """
     last = estimator
     while (weights := own_label_weights(last)) is None:
         if isinstance(last, Pipeline):
@@ -107,18 +114,18 @@ def draw_weights(estimator, design) -> np.ndarray | None:
             return None
     if np.ptp(weights) == 0:
         return None
-    of_labels = np.ones(len(design.labels))
-    of_labels[label_columns(estimator, design, last.classes_)] = weights
+    of_labels = np.ones(n_labels)
+    of_labels[label_columns(estimator, transition, last.classes_)] = weights
     return of_labels
 
 
-def label_columns(estimator, design, classes=None) -> np.ndarray:
-    """Return the column of the design for each of the estimator's classes.
+def label_columns(estimator, transition, classes=None) -> np.ndarray:
+    """Return the column of the transition for each of the estimator's classes.
 
     Estimators that we fit know labels by their position, a frozen one by their names.
     """
     classes = estimator.classes_ if classes is None else classes
-    return design.label_index(classes) if isinstance(estimator, FrozenEstimator) else classes
+    return transition.label_index(classes) if isinstance(estimator, FrozenEstimator) else classes
 
 
 # ---------------------------------------------------------------------------------------- folds
@@ -179,8 +186,9 @@ def fit_and_predict(
     fitted, _ = _fit_one(estimator, X, label_index, n_labels, (rows, None), fit_params)
     report("fitted to all rows")
     label_proba = _predict_folds(
-        estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report
-    )
+        estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report,
+        draw_weights(fitted, n_labels),
+    )  # fmt: skip
     return Fitted(fitted, label_proba)
 
 
@@ -231,7 +239,8 @@ def _fit_own(estimator, X, label_index, fit_params):
 def _predict_rest(estimator, fitted, label_proba, X, label_index, fit_params, is_part):
     """Fill in rows without a prediction, by a fit that has seen none of them.
 
-    Or by the label shares, if these are all rows that count, a part of the data.
+    If no other row is left to fit, they get the label shares; `is_part` says that there are rows
+    that were not learned from, so that this is not an error.
     """
     rest = np.flatnonzero(label_proba.sum(axis=1) == 0)
     if not len(rest):
@@ -260,13 +269,18 @@ def _predict_rest(estimator, fitted, label_proba, X, label_index, fit_params, is
     label_proba[rest] = proba / proba.sum(axis=1, keepdims=True)
 
 
-def _predict_folds(estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report):
+def _predict_folds(estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report, weights):
+    """Return label_proba of all rows, each by the fold without it, in one weighted distribution."""
     parts = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_predict_fold)(estimator, X, label_index, n_labels, rows, fit_params)
         for rows in folds
     )
     label_proba = np.zeros((len(label_index), n_labels), dtype=np.float32)
-    for done, ((_, test), part) in enumerate(zip(folds, parts, strict=True), start=1):
+    ones = np.ones(n_labels)
+    for done, ((_, test), (part, own)) in enumerate(zip(folds, parts, strict=True), start=1):
+        if weights is not None or own is not None:  # each fold draws labels differently
+            pair = (ones if own is None else own), (ones if weights is None else weights)
+            part = on_simplex(reweight(part, *pair))
         label_proba = label_proba.astype(np.result_type(label_proba, part), copy=False)
         label_proba[test] = part
         report(f"fold {done} of {len(folds)}")
@@ -290,8 +304,10 @@ def _fit_one(estimator, X, label_index, n_labels, rows, fit_params):
     return fitted, None if test is None else align(fitted, _safe_indexing(X, test), n_labels)
 
 
-def _predict_fold(*arguments):
-    return _fit_one(*arguments)[1]  # a worker process does not send the model back
+def _predict_fold(estimator, X, label_index, n_labels, rows, fit_params):
+    """Return the prediction of a fold and its draw weights; a worker does not send its model."""
+    fitted, proba = _fit_one(estimator, X, label_index, n_labels, rows, fit_params)
+    return proba, draw_weights(fitted, n_labels)
 
 
 def align(estimator, X, n_labels, columns=None) -> np.ndarray:

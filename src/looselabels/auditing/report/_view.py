@@ -64,7 +64,11 @@ def _facts(content, noise_is_possible: bool) -> list[tuple[str, str, str]]:
         ("Rows", count(n_rows), ""),
         ("Labeled", count(n_labeled), f"{percent(n_labeled / n_rows)} of rows" if n_rows else ""),
     ]
-    if not noise_is_possible:  # zeros here would look like a finding
+    if is_number(content.get("label_accuracy")):
+        accuracy = percent(content["label_accuracy"])
+        sizes.append(("Labels predicted", accuracy, "correctly, by a model without the row"))
+    # zeros would look like a finding
+    if not noise_is_possible or not is_number(wrong["expected"]):
         return sizes
     between = interval(wrong.get("low"), wrong.get("high"), count)
     return [

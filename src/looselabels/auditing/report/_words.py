@@ -138,6 +138,8 @@ def verdict(content: Mapping, noise_is_possible: bool = True) -> str:
         return "No row has a label, so there is no label to check."
     if not noise_is_possible:
         return f"All {n_labels} labels were assumed to be correct, so none of them is doubted."
+    if not is_number(wrong["expected"]):
+        return "Wrong labels cannot be found: the columns do not predict the labels."
     expected, doubted = round(wrong["expected"]), wrong["doubted"]
     if expected < 1:
         found = f"Probably none of the {n_labels} labels is wrong"
