@@ -244,7 +244,8 @@ def _settle_ties(at: _rows.Ascent, problem: RowProblem) -> tuple[_rows.Ascent, i
     chosen = xp.where(xp.all(xp.isfinite(chosen), axis=1)[:, None], chosen, part.class_proba)
     # Before a row has reached its optimum, the result can rule out one of its labels. Such a row
     # is not changed either.
-    lost = xp.any((part.label_proba > 0) & (chosen @ problem.transition <= 0), axis=1)
+    explained = chosen @ problem.transition
+    lost = xp.any((part.label_proba > 0) & (explained <= LEAST_EXPLAINED), axis=1)
     chosen = xp.where(lost[:, None], part.class_proba, chosen)
     new = _rows.evaluate(part.label_proba, chosen, problem.transition, problem.log_prior)
     kept = xp.where((new.gap <= problem.tol)[:, None], chosen, part.class_proba)
