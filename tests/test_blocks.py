@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looselabels import _blocks
+from looselabels import _blocks, _rows
 from looselabels._blocks import Rows, minus_divergence, row_problem, solve_block, weighted, xlogy
 from tests import reference
 
@@ -71,6 +71,22 @@ def test_a_row_whose_label_became_impossible_for_its_classes_gets_a_class_that_c
     found = rows.solve(row_problem(np.array([[0.0, 1.0], [0.5, 0.5]]), None, TOL))
     assert_allclose(rows.class_proba, [[0, 1]], atol=1e-9)
     assert found.max_gap <= TOL
+
+
+@pytest.mark.parametrize("solver", ["compiled", "batched"])
+@pytest.mark.parametrize("rare", [1.0, 1e-3, 1e-13])
+def test_a_row_whose_label_became_almost_impossible_for_its_class_is_solved(
+    rare, solver, monkeypatch
+):
+    """Its class would have to grow from 1e-100: hundreds of Newton steps that double it."""
+    if solver == "batched":
+        monkeypatch.setattr(_blocks, "_row_solver", lambda labels: _rows)
+    labels, before = np.array([[rare, 1 - rare]]), np.array([[1.0, 0.0]])
+    problem = row_problem(np.array([[1e-100, 1.0], [0.5, 0.5]]), None, TOL)
+    with np.errstate(all="raise", under="ignore"):
+        found = solve_block(labels, before, None, problem)
+    assert found.gap.max() <= TOL
+    assert_allclose(found.class_proba[0, 1], min(2 * rare, 1), rtol=1e-3)
 
 
 def test_the_parameters_of_a_pass():

@@ -24,7 +24,7 @@ MIN_BLOCK_ROWS = 256  # matrix products of fewer rows are inefficient
 MIN_THREAD_ROWS = 2048  # fewer rows are not worth a thread
 NEGLIGIBLE = 1e-14  # smaller label_proba are rounding errors of the sum of the row, and are ignored
 SMALLEST = 1e-100  # lower limit of positive entries of T: their squares must stay positive
-LEAST_EXPLAINED = 1e-150  # rows that give a label less than this are repaired: 1 / p² overflows
+RULED_OUT = 1e-10  # a label with less than this share of what an optimum gives it is ruled out
 BLAS_LOCK = Lock()
 
 
@@ -73,7 +73,7 @@ class Rows:
         kind = {"dtype": label_proba.dtype, "device": device(label_proba)}
         self.class_proba = xp.empty((n_rows, n_classes), **kind)
         self.gap = xp.empty(n_rows, **kind)
-        self.support = None  # of the transition that class_proba was found with; None: not solved
+        self.solved = False
         self.kept: Any = None
         self.spare: Any = None
         size = max(MIN_BLOCK_ROWS, ELEMENTS_PER_BLOCK // max(n_classes, n_labels))
@@ -83,14 +83,10 @@ class Rows:
 
     def solve(self, problem: RowProblem) -> PassFound:
         """Solve every row for the problem's transition, starting from the current class_proba."""
-        support = problem.transition > 0
-        # If zeros of the transition changed, the classes of a row may no longer explain its labels.
-        # This happens to rows of weight zero, which the transition does not have to explain.
-        repair = self.support is not None and bool((self.support != support).any())
         target = self.spare or (self.class_proba, self.gap)
-        found = self._map(lambda block: self._solve_block(block, problem, repair, *target))
+        found = self._map(lambda block: self._solve_block(block, problem, *target))
         self.class_proba, self.gap = target
-        self.support = support
+        self.solved = True
         xp = array_namespace(self.gap)
         gap = xp.astype(self.gap, xp.float64)
         weight = self.sample_weight
@@ -110,17 +106,17 @@ class Rows:
         if self.kept is None:
             self.spare = tuple(xp.empty_like(array) for array in current)
         elif self.class_proba is not self.kept[0]:
-            self.spare = self.kept[:2]
-        self.kept = (*current, self.support)
+            self.spare = self.kept
+        self.kept = current
 
     def restore(self):
         """Return to the state at the last `keep`."""
-        self.class_proba, self.gap, self.support = self.kept
+        self.class_proba, self.gap = self.kept
 
-    def _solve_block(self, block: slice, problem: RowProblem, repair, class_proba, gap):
-        start = self.class_proba[block, :] if self.support is not None else None
+    def _solve_block(self, block: slice, problem: RowProblem, class_proba, gap) -> BlockFound:
+        start = self.class_proba[block, :] if self.solved else None
         weight = None if self.sample_weight is None else self.sample_weight[block]
-        found = solve_block(self.label_proba[block, :], start, weight, problem, repair)
+        found = solve_block(self.label_proba[block, :], start, weight, problem)
         class_proba[block, :] = found.class_proba
         gap[block] = found.gap
         return found._replace(class_proba=None, gap=None)
@@ -134,11 +130,8 @@ class Rows:
             return list(pool.map(function, self.blocks))
 
 
-def solve_block(label_proba, start, sample_weight, problem: RowProblem, repair=False) -> BlockFound:
-    """Solve a block of rows exactly, and sum up the quantities that a new transition needs.
-
-    With `repair`, rows of `start` that rule out one of their labels get classes that can have it.
-    """
+def solve_block(label_proba, start, sample_weight, problem: RowProblem) -> BlockFound:
+    """Solve a block of rows exactly, and sum up the quantities that a new transition needs."""
     xp = array_namespace(label_proba)
     labels = xp.astype(label_proba, xp.float64)
     problem = problem._replace(
@@ -153,7 +146,7 @@ def solve_block(label_proba, start, sample_weight, problem: RowProblem, repair=F
         start = xp.astype(start, xp.float64)
         if label_proba.dtype != xp.float64:  # rounding: the sums are no longer 1
             start = _rows.on_simplex(start)
-    at = _solve_rows(labels, start, problem, repair)
+    at = _solve_rows(labels, start, problem)
     at, n_ambiguous = _settle_ties(at, problem)
     class_proba = at.class_proba
     if bool(xp.any((seen > 0) & (labels == 0))):
@@ -172,18 +165,15 @@ def solve_block(label_proba, start, sample_weight, problem: RowProblem, repair=F
     )
 
 
-def _solve_rows(labels, start, problem: RowProblem, repair) -> _rows.Ascent:
+def _solve_rows(labels, start, problem: RowProblem) -> _rows.Ascent:
     """Solve every row by the cheapest method whose result passes the certificate."""
     solver, tol = _row_solver(labels), problem.tol / 10
     transition, log_prior = problem.transition, problem.log_prior
     if start is None:
         at = _first_guess(labels, problem, tol)
     else:
-        if repair:
-            start = _explain_all(labels, start, transition)
+        start = _explain_all(labels, start, transition)
         at = solver.evaluate(labels, start, transition, log_prior)
-        if repair:
-            at = _redo(at, at.gap > 1, problem, lambda s, y: _less_extreme(s, y, transition))
     return _redo(
         at, at.gap > tol, problem, lambda s, y: solver.ascend(s, y, transition, log_prior, tol)
     )
@@ -244,8 +234,7 @@ def _settle_ties(at: _rows.Ascent, problem: RowProblem) -> tuple[_rows.Ascent, i
     chosen = xp.where(xp.all(xp.isfinite(chosen), axis=1)[:, None], chosen, part.class_proba)
     # Before a row has reached its optimum, the result can rule out one of its labels. Such a row
     # is not changed either.
-    explained = chosen @ problem.transition
-    lost = xp.any((part.label_proba > 0) & (explained <= LEAST_EXPLAINED), axis=1)
+    lost = xp.any(_ruled_out(part.label_proba, chosen, problem.transition), axis=1)
     chosen = xp.where(lost[:, None], part.class_proba, chosen)
     new = _rows.evaluate(part.label_proba, chosen, problem.transition, problem.log_prior)
     kept = xp.where((new.gap <= problem.tol)[:, None], chosen, part.class_proba)
@@ -311,12 +300,24 @@ def _possible_part(labels, transition):
     return labels / xp.where(total > 0, total, 1.0)
 
 
+def _ruled_out(labels, class_proba, transition):
+    """Return which labels of a row its classes rule out, or nearly so.
+
+    An optimum explains label s with at least S_s max_k T_ks, or one thousandth of it if the class
+    prior is extreme. With far less, Newton's method would need many steps or overflow.
+    """
+    xp = array_namespace(labels)
+    least = RULED_OUT * labels * xp.max(transition, axis=0)
+    return (labels > 0) & (class_proba @ transition <= least)
+
+
 def _explain_all(labels, class_proba, transition):
     """Add classes to rows that rule out one of their labels, in proportion to its probability."""
     xp = array_namespace(labels)
-    if bool(xp.all(transition > 0)):
+    ruled_out = _ruled_out(labels, class_proba, transition)
+    if not bool(xp.any(ruled_out)):
         return class_proba
-    missing = xp.where(class_proba @ transition <= LEAST_EXPLAINED, labels, 0.0)
+    missing = xp.where(ruled_out, labels, 0.0)
     total = xp.sum(transition, axis=0)
     sources = xp.matrix_transpose(transition / xp.where(total > 0, total, 1.0))
     return _rows.on_simplex(class_proba + missing @ sources)
