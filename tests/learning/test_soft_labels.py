@@ -6,9 +6,9 @@ from copy import copy
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
 from looselabels import BalancedForestClassifier, DecoupledClassifier, Transition
@@ -146,6 +146,7 @@ def partly(share, seed=0, negative=None):
 
 
 def fitted(labels, **options):
+    options = {"refit": 1} | options
     return DecoupledClassifier(FOREST, random_state=0, **options).fit(X[TRAIN], labels)
 
 
@@ -224,13 +225,12 @@ def test_the_class_forest_keeps_no_training_rows(clf_noisy):
     "options",
     [
         {"refit": False},
-        {"cv": 3},  # rows were predicted by folds, whose groups a forest would ignore
         {"label_weights": "costs"},  # which it would ignore
-        {"estimator": RandomForestClassifier(20, min_samples_leaf=10, random_state=0)},
+        {"estimator": FrozenEstimator(clone(FOREST).fit(X[TEST], TRUTH[TEST]))},
     ],
 )
-def test_there_is_no_refit_without_out_of_bag_rows(options):
-    clf = DecoupledClassifier(**{"estimator": FOREST, "random_state": 0} | options)
+def test_there_is_no_refit_if_it_is_not_wanted_or_not_possible(options):
+    clf = DecoupledClassifier(**{"estimator": FOREST, "refit": 1, "random_state": 0} | options)
     assert clf.fit(X[TRAIN], partly(0.5)).class_estimator_ is None
 
 
@@ -265,16 +265,6 @@ def test_a_refit_that_fails_leaves_the_last_fit_as_it_was(clf_partly, monkeypatc
     assert {name: id(value) for name, value in vars(clf_partly).items()} == before
 
 
-class Stub(BaseEstimator):
-    """Learns nothing, returns what it is given; stands for any estimator of classes."""
-
-    def __init__(self, out_of_sample, label_weights_):
-        self.out_of_sample, self.label_weights_ = out_of_sample, label_weights_
-
-    def fit_out_of_sample(self, X, class_proba, label_index, transition, sample_weight):
-        return self.out_of_sample
-
-
 def test_rows_that_cannot_be_predicted_out_of_sample_keep_what_was_inferred():
     design = Transition.partial(["a", "b"], labeled={"a": 0.5, "b": 0.25})
     real = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
@@ -284,7 +274,7 @@ def test_rows_that_cannot_be_predicted_out_of_sample_keep_what_was_inferred():
     weights = np.array([2.0, 4.0, 1.0])
     weighted = np.array([0.3, 0.7]) * (design.transition.proba @ weights)
     learned = np.array([weighted / weighted.sum(), [np.nan, np.nan], [np.nan, np.nan]])
-    again = learn_classes(found, scores, None, Stub(learned, weights), None)
+    again = learn_classes(found, scores, lambda *_: (None, learned, weights), None)
     assert_allclose(found.class_proba, real, atol=1e-6)
     assert_allclose(again.class_proba, [[0.3, 0.7], *found.class_proba[1:]])
 

@@ -158,6 +158,7 @@ def fit_class_calibration(
     class_weights=None,
     *,
     spread_above_one=SPREAD_ABOVE_ONE,
+    power=None,
 ) -> tuple[Calibration, float]:
     """Return the correction of class_proba under which the given labels are most likely.
 
@@ -183,6 +184,8 @@ def fit_class_calibration(
         (`weighting.class_weights`). Z is of the real distribution.
     spread_above_one : float
         Standard deviation of log β above 0. A narrow one biases an estimate of T.
+    power : float, default=None
+        β, if it is known.
 
     Returns
     -------
@@ -227,8 +230,10 @@ def fit_class_calibration(
         gradient = np.append(power * np.sum(slope * logs), slope.sum(axis=0)) - theta / spread**2
         return -value / weight.sum(), -gradient / weight.sum()
 
-    bounds = [(-3, 3)] + [(-10, 10)] * logs.shape[1]
+    known = None if power is None else float(np.log(power))
+    bounds = [(-3, 3) if known is None else (known, known)] + [(-10, 10)] * logs.shape[1]
     start = np.zeros(1 + logs.shape[1])
+    start[0] = known or 0.0
     found = minimize(minus_log_posterior, start, jac=True, method="L-BFGS-B", bounds=bounds)
     log_factor = found.x[1:] + offset - np.exp(found.x[0]) * log_share
     factor = np.exp(log_factor - log_factor.max())

@@ -100,3 +100,17 @@ def class_losses(
     )
     given = np.asarray(transition).T[label_index]
     return -np.log(np.maximum(np.sum(calibration.apply(class_proba) * given, axis=1), TINY))
+
+
+def first_good(losses, weight) -> int:
+    """Return the first row of `losses` whose mean is within one standard error of the smallest.
+
+    >>> losses = np.array([[0.9, 0.8, 0.9], [0.2, 0.4, 0.4], [0.3, 0.2, 0.3], [0.8, 0.8, 0.9]])
+    >>> first_good(losses, np.ones(3))
+    1
+    """
+    weight = weight / weight.sum()
+    excess = losses - losses[np.argmin(losses @ weight)]
+    mean = excess @ weight
+    error = np.sqrt((excess - mean[:, None]) ** 2 @ weight**2)
+    return int(np.flatnonzero(mean <= error)[0])

@@ -1,6 +1,7 @@
 """DecoupledClassifier: scikit-learn plumbing around `decoupling`. No equations here."""
 
 import warnings
+from numbers import Integral
 
 import numpy as np
 from sklearn import get_config
@@ -21,26 +22,28 @@ from looselabels._validation import short_repr
 from looselabels.estimation.calibration import relative_to_shares
 from looselabels.inference import condition_on_label
 from looselabels.learning.decoupling import (
-    class_proba_of_new_rows,
     decouple,
     label_proba_of_training_rows,
-    learn_classes,
 )
 from looselabels.learning.forest import BalancedForestClassifier
-from looselabels.learning.label_design import (
-    design_labels,
-    known_label_weights,
-    uninformative_weights,
-)
+from looselabels.learning.label_design import design_labels, uninformative_weights
 from looselabels.learning.label_model import model_labels, score_labels
+from looselabels.learning.linear import linear_model
 from looselabels.learning.out_of_sample import (
+    OWN,
     PrecomputedProba,
     align,
     choose_folds,
-    draw_weights,
-    fit_and_predict,
     label_columns,
     weight_parameter,
+)
+from looselabels.learning.training import (
+    Rounds,
+    Training,
+    choose_rounds,
+    learn_in_rounds,
+    multiply,
+    predict_classes,
 )
 from looselabels.learning.unchanged import unchanged_on_failure
 
@@ -65,8 +68,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     Parameters
     ----------
     estimator : classifier with predict_proba, default=None
-        Estimates p(label | x). None: a `BalancedForestClassifier`. A ``FrozenEstimator`` is used as
-        it is, with its own labels; `fit` then needs rows that it was not trained on.
+        Estimates p(label | x). None: a `BalancedForestClassifier` or a linear model, whichever
+        predicts the labels better out of sample. A ``FrozenEstimator`` is used as it is, with its
+        own labels; `fit` then needs rows that it was not trained on.
     transition : Transition, default=None
         How labels arise from classes. None: ``Transition.from_labels(y, class_prior=class_prior)``,
         that is, each label is a class, and missing labels are missing at random.
@@ -102,13 +106,13 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         What is corrected on out-of-sample rows. "classes": class_proba, by one power and a factor
         per class that make the given labels most likely. "temperature": label_proba, by one power.
         "marginals": label_proba, by a factor per label that matches the label frequencies.
-    refit : bool, default=True
-        Whether a second model learns p(class | x) from p(class | x, label) of all rows and then
-        predicts the classes. It applies to estimators that offer it (``soft_label_estimator``:
-        the default forest), if their training rows are predicted "oob", `label_weights` is None,
-        and each tree would draw at most 5,000 rows. After a refit, a row's own label influences
-        its class_proba_ a little through similar rows. To correct few labels among many
-        missing ones, False is better.
+    refit : bool or int, default=True
+        How often a model learns p(class | x) from p(class | x, label) of all rows; the last one
+        predicts the classes. True: as often as it helps to predict the labels of rows that are
+        held out, at most three times; False: never. A model of the same kind as `estimator` learns
+        from copies of each row, one per class, weighted by the probability of the class; the
+        default forest has a way of its own. Never for a frozen estimator, with `label_weights`, or
+        with so many rows that it gains little (`Training.can_learn_classes`).
     decide : "probable" or "balanced", default="probable"
         Which class `predict` returns. "probable": the most probable class, which maximizes
         accuracy. "balanced": the class that maximizes p(class | x) / p(class), which maximizes
@@ -134,8 +138,13 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         ``label_model_.transition``.
     estimator_ : classifier
         Estimates p(label | x), fitted to all rows.
+    candidate_losses_ : dict or None
+        For ``estimator=None``: the out-of-sample log-loss of the labels by each candidate, "forest"
+        and "linear".
     class_estimator_ : estimator or None
         Estimates p(class | x) after a `refit`; `predict_proba` then uses it.
+    n_rounds_ : int
+        How often a model learned the classes.
     class_prior_ : array
         The share of each class.
     class_prior_interval_ : tuple of arrays or None
@@ -221,12 +230,13 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             X, y = indexable(X, as_column(y))
             validate_data(self, X, skip_check_array=True)
             design = self._design(y, _check_weight(sample_weight, X), estimator)
-            estimator, scores, predicts_own = self._score(estimator, X, y, design, fit_params)
+            training, estimator, scores = self._choose_estimator(
+                estimator, X, y, design, fit_params
+            )
             found = decouple(scores, model_labels(design, scores), self.calibrate)
-            learner = self._class_learner(estimator, design, predicts_own)
-            if learner is not None:
-                found = learn_classes(found, scores, X, learner, self.calibrate)
-                self._print("learned the classes from what was inferred")
+            rounds = self._rounds(training)
+            found = learn_in_rounds(training, scores, found, self.calibrate, rounds)
+            self.n_rounds_ = rounds.number
             return self._keep(estimator, scores, found)
 
     def fit_from_proba(self, label_proba, y, sample_weight=None):
@@ -247,6 +257,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                     f"label_proba has {len(label_proba)} rows; y has {len(design.label_index)}."
                 )
             validate_data(self, label_proba, skip_check_array=True)
+            self.n_rounds_, self.candidate_losses_ = 0, None
             scores = score_labels(design, label_proba)
             found = decouple(scores, model_labels(design, scores), self.calibrate)
             return self._keep(estimator, scores, found)
@@ -276,37 +287,45 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self._print(f"assumed {design.transition!r}")
         return design
 
-    def _score(self, estimator, X, y, design, fit_params):
-        """Return the fitted estimator, its scores, and whether it needed no folds for them."""
-        labels, index = design.transition.labels, design.label_index
-        weights, learn_from, own = design.label_weights, None, False
+    def _choose_estimator(self, estimator, X, y, design, fit_params):
+        """Return the training, the fitted estimator and its scores, the best if there is a choice.
+
+        For ``estimator=None`` a linear model competes with the forest.
+        """
+        report, candidates = self._progress(), {"forest": estimator}
+        if self.estimator is None and self.cv != OWN:
+            candidates["linear"] = linear_model(X)
+        scored = []
+        for candidate in candidates.values():
+            training = self._training(candidate, X, y, design, fit_params, report)
+            scored.append((training, *training.score()))
+        self.candidate_losses_ = None
+        if self.estimator is None:
+            losses = [scores.log_loss() for _, _, scores in scored]
+            self.candidate_losses_ = dict(zip(candidates, losses, strict=True))
+            return scored[int(np.argmin(losses))]
+        return scored[0]
+
+    def _training(self, estimator, X, y, design, fit_params, report):
+        """Return the rows, folds and parameters that an estimator is fitted with."""
         fit_params, split_params = self._route(estimator, design, fit_params)
-        if isinstance(estimator, FrozenEstimator):
-            check_is_fitted(estimator)
-            columns = label_columns(estimator, design.transition)
-            label_proba = align(estimator, X, len(labels), columns)
-            weights = known_label_weights(design, columns)
-        else:
+        weights, folds, seed = design.label_weights, [], self.random_state
+        if not isinstance(estimator, FrozenEstimator):
+            index = design.label_index
+            folds = choose_folds(estimator, self.cv, X, y, index, split_params, seed)
             if self.label_weights is None:
                 weights = uninformative_weights(design)
-                learn_from = None if weights is None else weights[index] > 0
-            folds = choose_folds(estimator, self.cv, X, y, index, split_params, self.random_state)
-            own = isinstance(folds, str)
-            report = self._progress(1 if own else 1 + len(folds))
-            estimator, label_proba = fit_and_predict(
-                estimator, X, index, len(labels), folds, fit_params, self.n_jobs, report, learn_from
-            )
-        drawn = draw_weights(estimator, len(labels), design.transition)
-        weights = _multiply_weights(weights, drawn)
-        return estimator, score_labels(design, label_proba, weights), own
+        return Training(estimator, X, design, folds, fit_params, weights, self.n_jobs, seed, report)
 
-    def _class_learner(self, estimator, design, predicts_own):
-        """Return an unfitted estimator that can learn the classes, or None for no refit."""
-        offers = hasattr(estimator, "soft_label_estimator")
-        if not (self.refit and offers and predicts_own and self.label_weights is None):
-            return None
-        rows = slice(None) if design.sample_weight is None else design.sample_weight > 0
-        return estimator.soft_label_estimator(np.bincount(design.label_index[rows]))
+    def _rounds(self, training):
+        """Return how often a model learns the classes."""
+        if not training.can_learn_classes() or self.label_weights is not None:
+            return Rounds(0)
+        if self.refit is not True:
+            return Rounds(int(self.refit))
+        rounds = choose_rounds(training, self.calibrate)
+        self._print(f"{rounds.number} rounds of learning the classes are best")
+        return rounds
 
     def _keep(self, estimator, scores, found):
         """Set the fitted attributes."""
@@ -344,11 +363,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def predict_proba(self, X):
         """Return p(class | x); columns are `classes_`."""
-        learner = self._fitted().class_estimator_
-        if learner is not None:
-            return self.class_calibration_.apply(learner.predict_proba(X))
-        return class_proba_of_new_rows(
-            self._estimated_label_proba(X),
+        return predict_classes(
+            X,
+            self._fitted().estimator_,
+            self.class_estimator_,
             self.transition_,
             self.training_label_weights_,
             self.calibration_,
@@ -411,6 +429,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 "calibrate must be 'classes', 'temperature', 'marginals' or None; it is "
                 f"{short_repr(self.calibrate)}."
             )
+        if not (isinstance(self.refit, Integral) and int(self.refit) >= 0):
+            raise ValueError(
+                f"refit must be True, False or a number of rounds; it is {short_repr(self.refit)}."
+            )
         if self.decide not in ("probable", "balanced"):
             raise ValueError(
                 f"decide must be 'probable' or 'balanced'; it is {short_repr(self.decide)}."
@@ -447,14 +469,15 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 _pass_weight(estimator, fit, sample_weight)
         if label_weights is not None:
             row_weights = label_weights[design.label_index]
-            fit[weight_parameter(estimator)] = _multiply_weights(sample_weight, row_weights)
+            fit[weight_parameter(estimator)] = multiply(sample_weight, row_weights)
         return fit, split
 
-    def _progress(self, n_steps):
+    def _progress(self):
         """Return a function that reports each step to scikit-learn's callbacks, and prints it."""
         if not hasattr(self, "_init_callback_context"):
             return self._print
-        context = self._init_callback_context(max_subtasks=n_steps)
+        # unknown number of steps: how often classes are learned is chosen on the way
+        context = self._init_callback_context(max_subtasks=None)
 
         def report(words):
             step = context.subcontext(task_name=words)
@@ -505,13 +528,6 @@ def _pass_weight(estimator, fit, sample_weight):
             UserWarning,
             stacklevel=5,
         )
-
-
-def _multiply_weights(weight, other):
-    """Return the product of two weights, each of which may be None for all ones."""
-    if weight is None or other is None:
-        return other if weight is None else weight
-    return weight * other
 
 
 def as_name_array(names) -> np.ndarray:

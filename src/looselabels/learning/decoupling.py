@@ -4,12 +4,13 @@
     LabelDesign, label_proba     ──score_labels───▶  LabelScores    label_model.py
     LabelDesign, LabelScores     ──model_labels───▶  LabelModel     label_model.py
     LabelScores, LabelModel      ──decouple───────▶  Decoupled      here
-    Decoupled, X, an estimator   ──learn_classes──▶  Decoupled      here
+    Decoupled, a model to learn  ──learn_classes──▶  Decoupled      here
 
 Each value holds all that later steps need to know. In particular `LabelModel.sources` says where
 each number comes from, so that nothing downstream has to look at the parameters of a classifier.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,29 +96,29 @@ def decouple(scores: LabelScores, model: LabelModel, calibrate="classes") -> Dec
 
 
 def learn_classes(
-    found: Decoupled, scores: LabelScores, X, class_estimator, calibrate="classes"
+    found: Decoupled, scores: LabelScores, learn: Callable, calibrate="classes", power=None
 ) -> Decoupled:
-    """Let an estimator learn p(class | x) from what was found, and replace class_proba by its own.
+    """Let a model learn p(class | x) from what was found, and replace class_proba by its own.
 
-    `class_estimator` is fitted; it predicts training rows out of sample (`fit_out_of_sample`).
+    `learn` maps p(class | x, label) and the transition to the fitted model, to its class_proba of
+    the training rows out of sample, and to the label weights of its distribution. `power` is that
+    of the calibration, if it is known from other rows: a label influences class_proba of its own
+    row a little, through p(class | x, label) of its neighbors.
     """
     transition = found.model.transition.proba
-    learned = class_estimator.fit_out_of_sample(
-        X, found.class_proba_given_label, scores.label_index, transition, scores.counts
-    )
-    weights = class_estimator.label_weights_
-    # rows that the estimator cannot predict out of sample keep what was inferred
+    estimator, learned, weights = learn(found.class_proba_given_label, transition)
+    # rows that the model cannot predict out of sample keep what was inferred
     inferred = Calibration(factor=class_weights(transition, weights)).apply(found.class_proba)
     learned = np.where(np.isnan(learned), inferred, learned)
     class_calibration, class_proba, given_label = _calibrated_classes(
-        learned, found.model, scores, weights, calibrate
+        learned, found.model, scores, weights, calibrate, power
     )
     return found._replace(
         model=_with_found_prior(found.model, class_proba, scores),
         class_calibration=class_calibration,
         class_proba=class_proba,
         class_proba_given_label=given_label,
-        class_estimator=class_estimator,
+        class_estimator=estimator,
     )
 
 
@@ -170,22 +171,22 @@ def _with_found_prior(model, class_proba, scores) -> LabelModel:
     return model._replace(class_prior=prior)
 
 
-def _calibrated_classes(class_proba, model, scores, label_weights, calibrate):
+def _calibrated_classes(class_proba, model, scores, label_weights, calibrate, power=None):
     """Return the correction of class_proba, and what follows: p(class | x), p(class | x, label)."""
-    correction = _class_calibration(class_proba, model, scores, label_weights, calibrate)
+    correction = _class_calibration(class_proba, model, scores, label_weights, calibrate, power)
     class_proba = correction.apply(class_proba)
     given_label = condition_on_label(class_proba, model.transition.proba, scores.label_index)
     return correction, class_proba, given_label
 
 
-def _class_calibration(class_proba, model, scores, label_weights, calibrate) -> Calibration:
+def _class_calibration(class_proba, model, scores, label_weights, calibrate, power) -> Calibration:
     """Return what corrects class_proba and converts it to the real distribution."""
     transition, counts = model.transition.proba, scores.counts
     of_classes = class_weights(transition, label_weights)
     if calibrate != "classes":
         return Calibration() if of_classes is None else Calibration(factor=1 / of_classes)
     found, _ = fit_class_calibration(
-        class_proba, transition, scores.label_index, counts, of_classes
+        class_proba, transition, scores.label_index, counts, of_classes, power=power
     )
     if model.sources.class_prior == SPECIFIED:
         return found.match_shares(class_proba, model.class_prior, counts)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from looselabels._names import listed, numbers_by_name
-from looselabels._validation import check_class_prior, short_repr
+from looselabels._validation import as_counts, check_class_prior, short_repr
 from looselabels.estimation.class_prior import METHODS as PRIOR_METHODS
 from looselabels.estimation.transition import METHODS as TRANSITION_METHODS
 from looselabels.estimation.weighting import weighted_transition
@@ -41,6 +41,16 @@ class LabelDesign(NamedTuple):
     strength: float  #: pseudocounts per class of the transition; inf: it is fixed
     label_weights: np.ndarray | None  #: of labels in training, as specified
     sources: Sources
+
+    @property
+    def counts(self) -> np.ndarray | None:
+        """The sample weights as counts of rows."""
+        return None if self.sample_weight is None else as_counts(self.sample_weight)
+
+    def take(self, rows) -> "LabelDesign":
+        """Return the design of some rows only."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return self._replace(label_index=self.label_index[rows], sample_weight=weight)
 
 
 def design_labels(

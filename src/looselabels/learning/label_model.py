@@ -7,7 +7,9 @@ import numpy as np
 from looselabels._names import listed
 from looselabels._validation import as_counts, short_repr
 from looselabels.estimation.class_prior import distribute_share, estimate_class_prior
+from looselabels.estimation.losses import label_losses
 from looselabels.estimation.noise import estimate_noise
+from looselabels.estimation.sampling import sample_rows
 from looselabels.estimation.transition import estimate_transition
 from looselabels.estimation.weighting import real_label_proba
 from looselabels.learning.label_design import (
@@ -18,6 +20,7 @@ from looselabels.learning.label_design import (
 )
 from looselabels.transition import Transition, is_missing, named_classes
 
+MAX_ROWS = 10_000  # by which candidates are compared
 START_NOISE = 0.1  # where the methods of estimate_transition start
 
 
@@ -44,6 +47,19 @@ class LabelScores(NamedTuple):
     def real(self, labels, rows=slice(None)) -> np.ndarray:
         """Return the real p(label | x, label is one of `labels`) of some rows."""
         return real_label_proba(self.label_proba[rows], self.label_weights, labels)
+
+    def log_loss(self) -> float:
+        """Return the mean −log p(label | x) of the labels that were learned, after `label_losses`.
+
+        Candidates for the estimator are compared by it.
+        """
+        seen = self.seen_labels
+        weight = np.ones(len(self.label_index)) if self.counts is None else self.counts
+        rows = np.flatnonzero(np.isin(self.label_index, seen) & (weight > 0))
+        rows = rows[sample_rows(len(rows), MAX_ROWS)]
+        position = np.searchsorted(seen, self.label_index[rows])
+        losses = label_losses(self.real(seen, rows), position, weight[rows])
+        return float(np.average(losses, weights=weight[rows]))
 
     def label_shares(self) -> np.ndarray:
         """Return how frequent each label is."""

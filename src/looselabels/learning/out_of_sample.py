@@ -151,9 +151,17 @@ def choose_folds(estimator, cv, X, y, label_index, split_params, random_state):
         raise ValueError(f"cv must be 2 folds or more, a splitter or 'oob'; it is {cv!r}.")
     if isinstance(cv, Integral):
         return list(LabelStratifiedKFold(int(cv), random_state=random_state).split(X, y))
-    if hasattr(cv, "split"):
-        return list(cv.split(X, label_index, **split_params))
-    return list(cv)
+    rows = np.arange(len(label_index))
+    folds = cv.split(X, label_index, **split_params) if hasattr(cv, "split") else cv
+    return [(rows[train], rows[test]) for train, test in folds]  # masks become row numbers
+
+
+def stratified_folds(label_index, n_splits=5, random_state=None) -> list:
+    """Return folds stratified by label; fewer if a label is rare."""
+    with warnings.catch_warnings():  # nobody asked for this number of folds
+        warnings.simplefilter("ignore", UserWarning)
+        folds = LabelStratifiedKFold(n_splits, random_state=random_state)
+        return list(folds.split(label_index, label_index))
 
 
 # --------------------------------------------------------------------------------- fit and predict

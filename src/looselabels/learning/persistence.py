@@ -38,7 +38,7 @@ FILES = (DECOUPLING, ARRAYS, ESTIMATOR, CLASS_ESTIMATOR)
 KEYS = (
     *("schema", "looselabels", "scikit-learn", "parameters", "estimator", "has_class_estimator"),
     *("transition", "assumed", "strength", "sources", "calibration", "class_calibration"),
-    *("n_iter", "converged", "n_features_in", "feature_names_in"),
+    *("n_iter", "converged", "n_features_in", "feature_names_in", "n_rounds", "candidate_losses"),
 )
 ARRAY_NAMES = (
     "class_prior", "class_prior_interval", "label_weights", "factor", "class_factor", "objective",
@@ -181,7 +181,7 @@ def load(path, *, trusted=()) -> DecoupledClassifier:
         clf.estimator = clone(clf.estimator_) if content["estimator"] == "given" else None
     if content["has_class_estimator"]:
         with reading(path / CLASS_ESTIMATOR) as handle:
-            clf.class_estimator_ = _read_estimator(skops, handle, ())
+            clf.class_estimator_ = _read_estimator(skops, handle, trusted)
             _check_classes(clf)
     return clf
 
@@ -228,7 +228,8 @@ def _write(clf, folder):
         if clf.class_estimator_ is not None:
             with open(folder / CLASS_ESTIMATOR, "xb") as handle:
                 skops.dump(clf.class_estimator_, handle)
-        types = skops.get_untrusted_types(file=folder / ESTIMATOR)
+        names = (ESTIMATOR, CLASS_ESTIMATOR) if content["has_class_estimator"] else (ESTIMATOR,)
+        types = {one for name in names for one in skops.get_untrusted_types(file=folder / name)}
     try:
         load(folder, trusted=types)
     except ValueError as error:
@@ -259,6 +260,8 @@ def _describe(clf) -> dict:
         "converged": bool(clf.converged_),
         "n_features_in": getattr(clf, "n_features_in_", None),
         "feature_names_in": None if names is None else names.tolist(),
+        "n_rounds": clf.n_rounds_,
+        "candidate_losses": clf.candidate_losses_,
     }
 
 
@@ -334,6 +337,8 @@ def _upgrade(content) -> dict:
         "assumed": None,
         "strength": str(strength),
         "sources": sources._asdict(),
+        "n_rounds": int(content["has_class_estimator"]),
+        "candidate_losses": None,
     }
 
 
@@ -364,6 +369,8 @@ def _read_decoupling(content) -> DecoupledClassifier:
     clf.calibration_ = _read_calibration(content["calibration"])
     clf.class_calibration_ = _read_calibration(content["class_calibration"])
     clf.n_iter_, clf.converged_ = int(content["n_iter"]), bool(content["converged"])
+    clf.n_rounds_, losses = int(content["n_rounds"]), content["candidate_losses"]
+    clf.candidate_losses_ = None if losses is None else {k: float(v) for k, v in losses.items()}
     if content["n_features_in"] is not None:
         clf.n_features_in_ = content["n_features_in"]
     if content["feature_names_in"] is not None:
@@ -451,6 +458,10 @@ def _check_labels(clf):
 
 
 def _check_classes(clf):
-    forest = clf.class_estimator_
-    if not isinstance(forest, ClassForest) or forest.estimators_[0].n_outputs_ != len(clf.classes_):
-        raise ValueError(f"it is not a forest of the classes of {DECOUPLING}.")
+    model, n_classes = clf.class_estimator_, len(clf.classes_)
+    if isinstance(model, ClassForest):
+        if model.estimators_[0].n_outputs_ != n_classes:
+            raise ValueError(f"it is not a forest of the classes of {DECOUPLING}.")
+        model.classes_ = np.arange(n_classes)  # models of 0.1 have none
+    elif not np.isin(model.classes_, np.arange(n_classes)).all():
+        raise ValueError(f"its classes are not those of {DECOUPLING}.")

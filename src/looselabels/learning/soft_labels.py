@@ -79,6 +79,7 @@ class ClassForest(DrawnForest):
             X = validate_data(self, X, **rows_for_trees(X))
             weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
             shares = np.bincount(label_index, weight) / weight.sum()
+            self.classes_ = np.arange(class_proba.shape[1])
             labels = np.flatnonzero(shares)
             position = np.searchsorted(labels, label_index)
             draws = Draws.of(position, len(labels), weight, class_draw_sizes)

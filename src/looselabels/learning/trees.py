@@ -25,6 +25,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from looselabels.estimation.losses import first_good
 from looselabels.estimation.sampling import limit_rows, sample_rows
 
 LEAF_SIZES = (1, 3, 10, 30)
@@ -86,20 +87,6 @@ class LeafChoice(NamedTuple):
         rows, weight = self.rows[seen], self.weight[seen]
         losses = np.stack([self.losses(layer, rows, weight) for layer in proba])
         return LEAF_SIZES[first_good(losses, weight)]
-
-
-def first_good(losses, weight) -> int:
-    """Return the first row of `losses` whose mean is within one standard error of the smallest.
-
-    >>> losses = np.array([[0.9, 0.8, 0.9], [0.2, 0.4, 0.4], [0.3, 0.2, 0.3], [0.8, 0.8, 0.9]])
-    >>> first_good(losses, np.ones(3))
-    1
-    """
-    weight = weight / weight.sum()
-    excess = losses - losses[np.argmin(losses @ weight)]
-    mean = excess @ weight
-    error = np.sqrt((excess - mean[:, None]) ** 2 @ weight**2)
-    return int(np.flatnonzero(mean <= error)[0])
 
 
 # ------------------------------------------------------------------------------------------- trees

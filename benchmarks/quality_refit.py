@@ -1,0 +1,143 @@
+"""How often a model should learn the classes, and which estimator predicts the labels best.
+
+python benchmarks/quality_refit.py [--quick] [--jobs N] [--data FOLDER]
+
+Three tables on the development data of benchmarks/quality: macro-F1 with 0 to 3 rounds of learning
+the classes and with the number that `refit=True` chooses; the out-of-sample log-loss of the labels
+and macro-F1 of the default forest and of linear models; label weights that balance rare labels.
+"""
+
+import sys
+import warnings
+from pathlib import Path
+
+import click
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.quality import problems
+from benchmarks.quality.data import DEVELOPMENT, load, sample
+from benchmarks.quality.ours import PARAMETERS
+
+from looselabels import BalancedForestClassifier, DecoupledClassifier
+from looselabels.learning.forest import draw_sizes
+
+KINDS = (
+    "semi-supervised", "multi-positive", "positive-50", "noisy-20", "noisy-50", "coarse", "merged",
+    "asymmetric-30", "clean",
+)  # fmt: skip
+ROUNDS = (0, 1, 2, 3, True)
+STRENGTHS = (0.01, 0.1, 1.0, 10.0)
+
+
+def linear(C=1.0):
+    """Return a scaled logistic regression."""
+    return make_pipeline(StandardScaler(), LogisticRegression(C=C, tol=1e-3, max_iter=300))
+
+
+def bases(seed):
+    """Return the estimators by name."""
+    return {
+        "linear": linear(),
+        "forest": RandomForestClassifier(100, random_state=seed),
+        "default forest": BalancedForestClassifier(100, random_state=seed),
+    }
+
+
+def fit(problem, estimator, seed, **options):
+    """Return a fitted classifier and its macro-F1 on the test rows."""
+    clf = DecoupledClassifier(
+        estimator, problem.specified, negative=problem.negative, random_state=seed,
+        **PARAMETERS[problem.family], **options,
+    ).fit(problem.X, problem.labels)  # fmt: skip
+    names = np.array(problem.classes)
+    predicted = clf.predict(problem.X_test)
+    return clf, f1_score(names[problem.truth_test], predicted, average="macro")
+
+
+def compare_rounds(problem, seed):
+    """Return macro-F1 for each base and number of rounds, and the number that was chosen."""
+    lines = {}
+    for name, base in bases(seed).items():
+        fitted = [fit(problem, base, seed, refit=rounds) for rounds in ROUNDS]
+        lines[name] = [score for _, score in fitted] + [fitted[-1][0].n_rounds_]
+    return lines
+
+
+def compare_estimators(problem, seed):
+    """Return log-loss of the labels and macro-F1 of each candidate for the default."""
+    tried = {"default forest": bases(seed)["default forest"]}
+    tried |= {f"linear, C={C}": linear(C) for C in STRENGTHS}
+    fitted = [fit(problem, one, seed, refit=False) for one in tried.values()]
+    pairs = [(clf.label_scores_.log_loss(), score) for clf, score in fitted]
+    return dict(zip(tried, pairs, strict=True))
+
+
+def compare_weights(problem, seed):
+    """Return macro-F1 without and with weights that balance the labels."""
+    names, counts = np.unique([str(label) for label in problem.labels], return_counts=True)
+    weights = draw_sizes(counts, 2) / counts
+    if weights.min() > 0.9:
+        return {}
+    by_name = dict(zip(names, weights, strict=True))
+    label_weights = {label: by_name[str(label)] for label in set(problem.labels)}
+    lines = {}
+    for name, base in list(bases(seed).items())[:2]:
+        scores = [
+            fit(problem, base, seed, refit=False, label_weights=w)[1] for w in (None, label_weights)
+        ]
+        lines[name] = scores
+    return lines
+
+
+def run(data, kind, seed):
+    """Return all comparisons of one problem."""
+    problem = problems.make(kind, data, problems.counts_of(kind, data)[1], seed)
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        compared = compare_rounds, compare_estimators, compare_weights
+        return data.name, kind, *(compare(problem, seed) for compare in compared)
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Digits with coarse labels only.")
+@click.option("--jobs", default=2, show_default=True)
+@click.option("--seeds", default=2, show_default=True)
+@click.option("--data", type=click.Path(file_okay=False), help="The folder with the data.")
+def main(quick, jobs, seeds, data):
+    """Print the three tables."""
+    work = [
+        delayed(run)(rows, kind, seed)
+        for name in (DEVELOPMENT[:1] if quick else DEVELOPMENT)
+        for loaded in [load(name, data)]
+        for seed in range(1 if quick else seeds)
+        for rows in [sample(loaded, seed)]
+        for kind in (("coarse",) if quick else KINDS)
+        if kind in problems.kinds_of(rows)
+    ]
+    found = Parallel(jobs)(work)
+    columns = " | ".join(f"{rounds}" for rounds in (*ROUNDS[:-1], "chosen", "rounds"))
+    print(f"| data | labels | base | {columns} |\n|{'---|' * 9}")
+    for name, kind, rounds, _, _ in found:
+        for base, line in rounds.items():
+            numbers = " | ".join(f"{number:.3f}" for number in line[:-1])
+            print(f"| {name} | {kind} | {base} | {numbers} | {line[-1]} |")
+    print("\nLog-loss of the labels / macro-F1 by estimator\n")
+    for name, kind, _, tried, _ in found:
+        print(f"| {name} | {kind} |", " | ".join(f"{a:.3f} / {b:.3f}" for a, b in tried.values()))
+    print("\nMacro-F1 without and with balancing label weights\n")
+    for name, kind, _, _, weighted in found:
+        for base, (without, with_weights) in weighted.items():
+            print(f"| {name} | {kind} | {base} | {without:.3f} | {with_weights:.3f} |")
+
+
+if __name__ == "__main__":
+    main()

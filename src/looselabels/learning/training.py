@@ -1,0 +1,257 @@
+"""The rows that an estimator is fitted to: labels first, then classes, always out of sample.
+
+`Training` holds all that a fit needs to know about its rows, and `Training.part` restricts it to
+some of them. So every step can be repeated without the others: `choose_rounds` predicts rows with
+models that none of their labels has influenced.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_method_params
+
+from looselabels.estimation.calibration import TINY, fit_class_calibration
+from looselabels.estimation.losses import first_good
+from looselabels.estimation.weighting import class_weights
+from looselabels.learning.decoupling import (
+    Decoupled,
+    class_proba_of_new_rows,
+    decouple,
+    learn_classes,
+)
+from looselabels.learning.label_design import LabelDesign, known_label_weights
+from looselabels.learning.label_model import LabelScores, model_labels, score_labels
+from looselabels.learning.out_of_sample import (
+    align,
+    draw_weights,
+    fit_and_predict,
+    label_columns,
+    own_label_weights,
+    stratified_folds,
+)
+from looselabels.learning.soft_labels import class_draw_sizes
+from looselabels.learning.weighted_copies import Learned, learn_from_copies
+from looselabels.transition import uninformative_labels
+
+MAX_ROUNDS = 3
+MIN_TESTED = 300  # labels that rounds are chosen by, if there are that many
+MAX_ROWS = 20_000  # that any model learns classes from; with more rows it gains little
+
+
+class Training(NamedTuple):
+    """An estimator, and the rows and labels that it is fitted to."""
+
+    estimator: Any  #: not fitted, unless it is frozen
+    X: Any
+    design: LabelDesign
+    folds: Any  #: list of (training rows, test rows), or OWN
+    fit_params: dict
+    weights: np.ndarray | None  #: of labels in the training; rows of weight zero are left out
+    n_jobs: int | None = None
+    random_state: Any = None
+    report: Callable = lambda words: None
+
+    def part(self, rows) -> "Training":
+        """Return the training on some rows, in increasing order."""
+        design, folds = self.design.take(rows), self.folds
+        if not isinstance(folds, str):
+            folds = restrict_folds(folds, rows)
+            if len(folds) < 2:
+                folds = stratified_folds(design.label_index, random_state=self.random_state)
+        return self._replace(
+            X=_safe_indexing(self.X, rows),
+            design=design,
+            folds=folds,
+            fit_params=_check_method_params(self.X, self.fit_params, indices=rows),
+            report=lambda words: None,
+        )
+
+    def score(self) -> tuple[Any, LabelScores]:
+        """Return the estimator, fitted to all rows, and p(label | x) of the rows out of sample."""
+        labels, index = self.design.transition.labels, self.design.label_index
+        weights = self.weights
+        if isinstance(self.estimator, FrozenEstimator):
+            fitted, columns = self.estimator, label_columns(self.estimator, self.design.transition)
+            label_proba = align(fitted, self.X, len(labels), columns)
+            weights = known_label_weights(self.design, columns)
+        else:
+            learn_from = None if weights is None else weights[index] > 0
+            fitted, label_proba = fit_and_predict(
+                self.estimator, self.X, index, len(labels), self.folds, self.fit_params,
+                self.n_jobs, self.report, learn_from,
+            )  # fmt: skip
+        drawn = draw_weights(fitted, len(labels), self.design.transition)
+        return fitted, score_labels(self.design, label_proba, multiply(weights, drawn))
+
+    def can_learn_classes(self) -> bool:
+        """Return whether a model can learn the classes, and the rows are not too many."""
+        if isinstance(self.estimator, FrozenEstimator):
+            return False
+        if isinstance(self.folds, str) and hasattr(self.estimator, "soft_label_estimator"):
+            return self.estimator.soft_label_estimator(self._label_counts()) is not None
+        return int(class_draw_sizes(self._label_counts()).sum()) <= MAX_ROWS
+
+    def has_two_labels(self) -> bool:
+        """Return whether the rows that each model learns from have two labels at least."""
+        index, weights = self.design.label_index, self.weights
+        learned = np.ones(len(index)) if weights is None else weights[index]
+        if self.design.sample_weight is not None:
+            learned = learned * self.design.sample_weight
+        rows = np.arange(len(index))
+        parts = [rows] if isinstance(self.folds, str) else [train for train, _ in self.folds]
+        return all(len(np.unique(index[part][learned[part] > 0])) > 1 for part in parts)
+
+    def _label_counts(self):
+        weight = self.design.sample_weight
+        rows = slice(None) if weight is None else weight > 0
+        return np.bincount(self.design.label_index[rows])
+
+    def learn(self, class_proba, transition) -> Learned:
+        """Let a model learn the classes of the rows from `class_proba`, out of sample."""
+        index, weight = self.design.label_index, self.design.counts
+        if isinstance(self.folds, str) and hasattr(self.estimator, "soft_label_estimator"):
+            model = self.estimator.soft_label_estimator(self._label_counts())
+            learned = model.fit_out_of_sample(self.X, class_proba, index, transition, weight)
+            return Learned(model, learned, own_label_weights(model))
+        return learn_from_copies(
+            self.estimator, self.X, class_proba, index, transition, weight,
+            folds=self.explicit_folds(), fit_params=self.fit_params, n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        )  # fmt: skip
+
+    def explicit_folds(self) -> list:
+        """Return the folds; stratified ones if the estimator needs none itself."""
+        if isinstance(self.folds, str):
+            return stratified_folds(self.design.label_index, random_state=self.random_state)
+        return self.folds
+
+
+def predict_classes(
+    X, estimator, class_estimator, transition, label_weights, label_calibration, class_calibration
+) -> np.ndarray:
+    """Return p(class | x) of rows that were not in the fit."""
+    if class_estimator is not None:
+        learned = align(class_estimator, X, len(transition.classes))
+        return class_calibration.apply(learned)
+    columns = label_columns(estimator, transition)
+    return class_proba_of_new_rows(
+        align(estimator, X, len(transition.labels), columns),
+        transition, label_weights, label_calibration, class_calibration,
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------ learning the classes
+
+
+class Rounds(NamedTuple):
+    """How often a model learns the classes."""
+
+    number: int
+    power: float | None = None  #: of the calibration after the last round, by rows held out
+
+
+def learn_in_rounds(training: Training, scores, found, calibrate, rounds: Rounds) -> Decoupled:
+    """Let models learn the classes, each from what the one before it found."""
+    for done in range(1, rounds.number + 1):
+        power = rounds.power if done == rounds.number else None
+        found = learn_classes(found, scores, training.learn, calibrate, power)
+        training.report(f"learned the classes, round {done} of {rounds.number}")
+    return found
+
+
+def choose_rounds(training: Training, calibrate) -> Rounds:
+    """Return the fewest rounds of learning the classes that predict labels well.
+
+    Through p(class | x, label) of its neighbors a label influences the prediction of its own row,
+    so predictions of training rows improve with every round, even if the labels are pure chance.
+    Therefore rows are held out from all steps, and their labels are predicted.
+    """
+    splits = list(_held_out_rows(training))
+    if not splits or not all(training.part(rows).has_two_labels() for rows, _ in splits):
+        return Rounds(0)
+    trials = [Trial(training, calibrate, *rows) for rows in splits]
+    weight = np.concatenate([trial.weight for trial in trials])
+    losses = [np.concatenate([trial.losses() for trial in trials])]
+    powers: list[float | None] = [None]
+    while len(losses) <= _max_rounds(training):
+        powers.append(float(np.exp(np.mean([np.log(trial.learn()) for trial in trials]))))
+        losses.append(np.concatenate([trial.losses() for trial in trials]))
+        if losses[-1] @ weight >= losses[-2] @ weight:
+            break
+    number = first_good(np.stack(losses), weight)
+    return Rounds(number, powers[number] if calibrate == "classes" else None)
+
+
+def _max_rounds(training):
+    """Return 1 if some classes have the same labels: their division would confirm itself."""
+    transition = training.design.transition.proba
+    return MAX_ROUNDS if np.linalg.matrix_rank(transition) == len(transition) else 1
+
+
+class Trial:
+    """All steps on a part of the rows, and how well the labels of other rows are predicted."""
+
+    def __init__(self, training: Training, calibrate, rows, held_out):
+        self.part, self.calibrate = training.part(rows), calibrate
+        self.X, design = _safe_indexing(training.X, held_out), training.design.take(held_out)
+        self.label_index = design.label_index
+        self.weight = np.ones(len(held_out)) if design.counts is None else design.counts
+        self.estimator, self.scores = self.part.score()
+        model = model_labels(self.part.design, self.scores)
+        self.found = decouple(self.scores, model, calibrate)
+
+    def learn(self) -> float:
+        """Let a model learn the classes once more; return the power that calibrates it."""
+        given_label, proba = self.found.class_proba_given_label, self.found.model.transition.proba
+        learned = self.part.learn(given_label, proba)
+        self.found = learn_classes(self.found, self.scores, lambda *_: learned, self.calibrate)
+        calibration, _ = fit_class_calibration(
+            align(learned.estimator, self.X, len(proba)), proba, self.label_index,
+            self.weight, class_weights(proba, learned.label_weights),
+        )  # fmt: skip
+        return calibration.power
+
+    def losses(self) -> np.ndarray:
+        """Return −log p(label | x) of the rows that were held out."""
+        found, transition = self.found, self.found.model.transition
+        class_proba = predict_classes(
+            self.X, self.estimator, found.class_estimator, transition, self.scores.label_weights,
+            found.label_calibration, found.class_calibration,
+        )  # fmt: skip
+        given = np.sum(class_proba * transition.proba.T[self.label_index], axis=1)
+        return -np.log(np.maximum(given, TINY))
+
+
+def _held_out_rows(training: Training):
+    """Yield the rows to learn from and the rows to test on, until enough rows are tested."""
+    design, n_tested = training.design, 0
+    is_tested = ~uninformative_labels(design.transition)[design.label_index]
+    if design.sample_weight is not None:
+        is_tested &= design.sample_weight > 0
+    for _, fold in training.explicit_folds():
+        held_out = np.isin(np.arange(len(is_tested)), fold)
+        # no label may vanish from the rows that are learned from
+        held_out &= np.isin(design.label_index, design.label_index[~held_out])
+        if (held_out & is_tested).any() and n_tested < MIN_TESTED:
+            yield np.flatnonzero(~held_out), np.flatnonzero(held_out & is_tested)
+            n_tested += np.sum(held_out & is_tested)
+
+
+def restrict_folds(folds, rows) -> list:
+    """Return the folds with only these rows, counted anew; stratification stays about the same."""
+    restricted = []
+    for train, test in folds:
+        pair = np.flatnonzero(np.isin(rows, train)), np.flatnonzero(np.isin(rows, test))
+        if len(pair[0]) and len(pair[1]):
+            restricted.append(pair)
+    return restricted
+
+
+def multiply(weight, other):
+    """Return the product of two weights, each of which may be None for all ones."""
+    if weight is None or other is None:
+        return other if weight is None else weight
+    return weight * other

@@ -1,0 +1,152 @@
+"""How often classes are learned is decided by rows that took part in no step."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from looselabels import BalancedForestClassifier, DecoupledClassifier, Transition
+from looselabels.exceptions import IdentifiabilityWarning
+from looselabels.learning import training as steps
+from looselabels.learning.decoupling import decouple
+from looselabels.learning.label_design import design_labels
+from looselabels.learning.label_model import model_labels
+from looselabels.learning.out_of_sample import stratified_folds
+from looselabels.learning.training import Rounds, Training, choose_rounds, restrict_folds
+
+X, TRUTH = load_digits(return_X_y=True)
+TRAIN, TEST = np.arange(0, 1797, 3), np.arange(1, 1797, 3)
+NEXT = Transition(0.7 * np.eye(10) + 0.3 * np.roll(np.eye(10), 1, axis=1), range(10), range(10))
+LINEAR = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
+FOREST = BalancedForestClassifier(30, random_state=0)
+
+
+def next_labels(seed=0):
+    is_wrong = np.random.default_rng(seed).random(len(TRAIN)) < 0.3
+    return np.where(is_wrong, (TRUTH[TRAIN] + 1) % 10, TRUTH[TRAIN])
+
+
+def training(estimator, rows, labels, **specified):
+    design = design_labels(labels, **specified)
+    folds = stratified_folds(design.label_index, random_state=0)
+    return Training(estimator, rows, design, folds, {}, None, random_state=0)
+
+
+# ----------------------------------------------------------------------------------------- rounds
+
+
+@pytest.mark.parametrize("estimator", [LINEAR, FOREST], ids=["linear", "forest"])
+def test_learning_the_classes_helps_any_estimator(estimator):
+    never = DecoupledClassifier(estimator, NEXT, refit=False, random_state=0)
+    chosen = DecoupledClassifier(estimator, NEXT, random_state=0)
+    scores = [
+        clf.fit(X[TRAIN], next_labels()).score(X[TEST], TRUTH[TEST]) for clf in (never, chosen)
+    ]
+    assert chosen.n_rounds_ >= 1
+    assert scores[1] > scores[0] + 0.02
+    assert never.n_rounds_ == 0
+    assert never.class_estimator_ is None
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), GaussianNB(), FOREST])
+@pytest.mark.parametrize("draw", range(3))
+def test_labels_that_are_pure_chance_choose_no_round(estimator, draw):
+    rng = np.random.default_rng(draw)
+    rows, labels = rng.standard_normal((300, 5)), rng.integers(0, 3, 300)
+    noisy = Transition.identity(range(3)).with_noise(0.3)
+    clf = DecoupledClassifier(estimator, noisy, random_state=0).fit(rows, labels)
+    assert clf.n_rounds_ == 0
+
+
+def test_inside_the_chain_chance_would_confirm_itself():
+    """Why rows are held out: the labels of training rows seem to be predicted better and better."""
+    rng = np.random.default_rng(0)
+    rows, labels = rng.standard_normal((300, 5)), rng.integers(0, 3, 300)
+    noisy = Transition.identity(range(3)).with_noise(0.3)
+    found = [
+        DecoupledClassifier(FOREST, noisy, refit=rounds, random_state=0).fit(rows, labels)
+        for rounds in (0, 3)
+    ]
+    given = [np.sum(clf.class_proba_ * noisy.proba.T[labels], axis=1) for clf in found]
+    assert np.log(given[1]).mean() > np.log(given[0]).mean()
+
+
+def test_the_number_of_rounds_can_be_fixed():
+    clf = DecoupledClassifier(GaussianNB(), NEXT, refit=2).fit(X[TRAIN], next_labels())
+    assert clf.n_rounds_ == 2
+    assert isinstance(clf.class_estimator_, GaussianNB)
+
+
+@pytest.mark.parametrize("refit", [-1, 0.5, "yes"])
+def test_an_impossible_number_of_rounds_is_an_error(refit):
+    with pytest.raises(ValueError, match="refit must be True, False or a number of rounds"):
+        DecoupledClassifier(GaussianNB(), refit=refit).fit(X[TRAIN], TRUTH[TRAIN])
+
+
+def test_classes_with_the_same_labels_are_learned_once_at_most(monkeypatch):
+    monkeypatch.setattr(steps, "first_good", lambda losses, _: len(losses) - 1)
+    coarse = Transition.from_meanings({"low": [0, 1], "high": [2]}, {"low": 200, "high": 100})
+    labels = np.array(["low", "high"], dtype=object)[(np.arange(300) % 3 == 2).astype(int)]
+    rows = np.random.default_rng(0).standard_normal((300, 2))
+    with pytest.warns(IdentifiabilityWarning):
+        given = training(GaussianNB(), rows, labels, transition=coarse)
+    assert choose_rounds(given, "classes").number == 1
+
+
+def test_labels_of_held_out_rows_influence_no_step():
+    labels = next_labels()
+    given = training(GaussianNB(), X[TRAIN], labels, transition=NEXT)
+    rows, held_out = next(steps._held_out_rows(given))
+    other = labels.copy()
+    other[held_out] = (other[held_out] + 3) % 10
+    changed = training(GaussianNB(), X[TRAIN], other, transition=NEXT)._replace(folds=given.folds)
+    trials = [steps.Trial(one, "classes", rows, held_out) for one in (given, changed)]
+    for trial in trials:
+        trial.learn()
+    assert_array_equal(trials[0].found.class_proba, trials[1].found.class_proba)
+    assert (trials[0].losses() != trials[1].losses()).any()
+
+
+def test_few_rows_choose_no_round():
+    rows, labels = np.arange(6.0)[:, None], ["a", "b"] * 3
+    assert choose_rounds(training(GaussianNB(), rows, labels), "classes") == Rounds(0)
+
+
+def test_the_calibration_after_the_last_round_uses_rows_that_were_held_out():
+    given = training(LINEAR, X[TRAIN], next_labels(), transition=NEXT)
+    rounds = choose_rounds(given, "classes")
+    _, scores = given.score()
+    inferred = decouple(scores, model_labels(given.design, scores))
+    found = steps.learn_in_rounds(given, scores, inferred, "classes", rounds)
+    own = steps.learn_in_rounds(given, scores, inferred, "classes", Rounds(rounds.number))
+    assert_allclose(found.class_calibration.power, rounds.power)
+    assert abs(own.class_calibration.power - rounds.power) > 0.05
+
+
+# ------------------------------------------------------------------------------------------ parts
+
+
+def test_restricted_folds_count_rows_anew():
+    folds = [(np.array([0, 1, 2]), np.array([3, 4])), (np.array([3, 4]), np.array([0, 1, 2]))]
+    (first, second) = restrict_folds(folds, np.array([1, 2, 4]))
+    assert_array_equal(first[0], [0, 1])
+    assert_array_equal(first[1], [2])
+    assert_array_equal(second[0], [2])
+
+
+def test_a_part_has_its_own_rows_weights_and_parameters():
+    weight = np.arange(1.0, 11)
+    design = design_labels(list("ab" * 5), sample_weight=weight)
+    folds = stratified_folds(design.label_index, 3, random_state=0)
+    whole = Training(
+        GaussianNB(), np.arange(10)[:, None], design, folds, {"sample_weight": weight}, None
+    )
+    part = whole.part(np.array([2, 3, 4, 5, 8, 9]))
+    assert_array_equal(part.X[:, 0], [2, 3, 4, 5, 8, 9])
+    assert_array_equal(part.design.sample_weight, [3, 4, 5, 6, 9, 10])
+    assert_allclose(part.fit_params["sample_weight"], [3, 4, 5, 6, 9, 10])
+    assert_array_equal(np.sort(np.concatenate([test for _, test in part.folds])), np.arange(6))
