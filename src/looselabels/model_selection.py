@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
 
 from looselabels._names import as_column, listed, read_column
 
@@ -13,13 +14,13 @@ class LabelStratifiedKFold(BaseCrossValidator):
     """Folds stratified by label. The missing label counts as a label.
 
     The splitters of scikit-learn raise an error if `y` contains None. Pass this one as ``cv`` to
-    GridSearchCV or cross_val_score.
+    GridSearchCV or cross_val_score. With `groups`, rows of a group are in the same fold.
 
     Parameters
     ----------
     n_splits : int, default=5
-        The number of folds. If a label has fewer samples than this, there are fewer folds, and
-        a warning names the label.
+        The number of folds. If a label has fewer samples (or groups) than this, there are fewer
+        folds, and a warning names the label.
     shuffle : bool, default=True
         Whether to shuffle the rows before splitting.
     random_state : int, RandomState or None, default=None
@@ -32,6 +33,8 @@ class LabelStratifiedKFold(BaseCrossValidator):
     [array([0, 1, 2]), array([3, 4, 5])]
     """
 
+    __metadata_request__split = {"groups": True}  # noqa: RUF012  read by scikit-learn
+
     def __init__(self, n_splits=5, *, shuffle=True, random_state=None):
         self.n_splits = n_splits
         self.shuffle = shuffle
@@ -42,30 +45,66 @@ class LabelStratifiedKFold(BaseCrossValidator):
         if y is None:
             return self.n_splits
         labels, index = read_column("y", y)
-        return self._n_splits_for(labels, np.bincount(index))
+        return self._n_splits_for(labels, _counts(index, groups), groups is not None)
 
     def split(self, X, y, groups=None):
         """Yield the training and test rows of each fold."""
         labels, index = read_column("y", y)
-        n_splits = self._n_splits_for(labels, np.bincount(index))
+        n_splits = self._n_splits_for(labels, _counts(index, groups), groups is not None)
+        if groups is not None:
+            yield from self._split_groups(index, groups, n_splits)
+            return
         seed = self.random_state if self.shuffle else None
         folds = StratifiedKFold(n_splits, shuffle=self.shuffle, random_state=seed)
         with warnings.catch_warnings():  # our own warning names the label
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
             yield from folds.split(np.zeros(len(index)), index)
 
-    def _n_splits_for(self, labels, counts):
+    def _split_groups(self, index, groups, n_splits):
+        """Deal the groups of each label to the folds, the largest first.
+
+        A group belongs to its most frequent label. scikit-learn's StratifiedGroupKFold takes
+        minutes where most groups have one row.
+        """
+        _, group = np.unique(np.asarray(groups), return_inverse=True)
+        if not group.any():
+            raise ValueError("groups has one group only; folds need two or more.")
+        pairs, counts = np.unique(np.column_stack([group, index]), axis=0, return_counts=True)
+        last = np.lexsort((counts, pairs[:, 0]))[np.cumsum(np.bincount(pairs[:, 0])) - 1]
+        label, sizes = pairs[last, 1], np.bincount(group)
+        ties = np.arange(len(sizes))
+        if self.shuffle:
+            ties = check_random_state(self.random_state).permutation(ties)
+        order = np.lexsort((ties, -sizes, label))
+        there, back = np.arange(n_splits), np.arange(n_splits)[::-1]  # so that sizes are balanced
+        fold = np.empty(len(sizes), dtype=int)
+        fold[order] = np.resize(np.concatenate([there, back]), len(sizes))
+        for k in range(n_splits):
+            yield np.flatnonzero(fold[group] != k), np.flatnonzero(fold[group] == k)
+
+    def _n_splits_for(self, labels, counts, has_groups=False):
         rarest = int(counts[counts > 0].min())
         n_splits = max(2, min(self.n_splits, rarest))
         if n_splits < self.n_splits or rarest < 2:
             rare = [label for label, count in zip(labels, counts, strict=True) if count == rarest]
             warnings.warn(
-                f"Label {listed(rare)} has {rarest} samples: {n_splits} folds instead of "
-                f"{self.n_splits}. Give it more samples, or merge it with another label.",
+                f"Label {listed(rare)} has {rarest} {'groups' if has_groups else 'samples'}: "
+                f"{n_splits} folds instead of {self.n_splits}. Give it more samples, or merge it "
+                "with another label.",
                 UserWarning,
                 stacklevel=3,
             )
         return n_splits
+
+
+def _counts(index, groups):
+    """Return how many rows, or groups, each label has."""
+    if groups is not None:
+        if len(groups) != len(index):
+            raise ValueError(f"groups has {len(groups)} values; y has {len(index)} rows.")
+        _, group = np.unique(np.asarray(groups), return_inverse=True)
+        index = np.unique(np.column_stack([group, index]), axis=0)[:, 1]
+    return np.bincount(index)
 
 
 def neg_label_log_loss(estimator, X, y, sample_weight=None):

@@ -93,6 +93,7 @@ def audit(
             "the rows that y belongs to: audit(clf, y, X)."
         )
     skill = skill_of(model, clf.label_scores_._replace(label_index=index))
+    groups = clf.label_scores_.groups
     return Audit(
         model,
         index,
@@ -102,6 +103,7 @@ def audit(
         label_accuracy=None if skill is None else skill.accuracy,
         share_infeasible=_share_infeasible(clf.label_scores_, clf.calibration_, model),
         findings=tuple(diagnose(clf, y)),
+        copies_per_row=1.0 if groups is None else groups.copies_per_row,
         random_state=random_state,
     )
 
@@ -118,6 +120,7 @@ class Audit:
     label_accuracy: float | None = None  #: how often the most probable label is the given one
     share_infeasible: float | None = None  #: rows whose p(label | x) no class distribution explains
     findings: tuple[Finding, ...] = ()  #: tests of the assumptions; see `diagnose`
+    copies_per_row: float = 1.0  #: by which copies reduce the evidence; see `RowGroups`
     random_state: Any = 0
 
     def __repr__(self):
@@ -229,7 +232,9 @@ class Audit:
     def draws(self):
         """Return draws of class shares, transitions and label mass; see `intervals`."""
         is_always_right = ~can_be_wrong(self.transition)
-        return draw(self.model, self.flow().T, is_always_right, random_state=self.random_state)
+        mass = self.flow().T / self.copies_per_row  # as many rows as there is evidence for
+        drawn = draw(self.model, mass, is_always_right, random_state=self.random_state)
+        return drawn._replace(label_mass=drawn.label_mass * self.copies_per_row)
 
     @cached_property
     def _n_wrong(self):

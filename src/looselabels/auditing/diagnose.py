@@ -5,6 +5,7 @@
 - **calibration**: predicted label probabilities, out of sample, differ from observed frequencies.
 - **missing**: labels that should be missing at random are missing more often in some classes.
 - **features**: the features do not predict the labels better than label frequencies alone.
+- **copies**: rows are copies of other rows, so that there is less evidence than rows.
 
 What labels alone can say about the first has a limit: *every* p(label | x) can be explained by
 overlapping classes without any noise (T = I). So a transition that was estimated from the labels
@@ -36,7 +37,7 @@ MAX_CONDITION = 1000.0  # condition number above which errors of a classifier hi
 class Finding(NamedTuple):
     """The result of testing one assumption."""
 
-    kind: str  #: "instance", "identifiability", "calibration", "missing" or "features"
+    kind: str  #: "instance", "identifiability", "calibration", "missing", "features" or "copies"
     found: bool  #: whether the assumption is violated
     p_value: float | None  #: of the test; None if there was none
     words: str  #: what was found, and what to do
@@ -87,6 +88,7 @@ def diagnose(clf, y, classes=None) -> list[Finding]:
         _calibration_finding(model, scores, clf.class_proba_),
         _missing_finding(model, scores, clf.class_proba_),
         useless_features(skill_of(model, scores)),
+        _copies_finding(scores),
     ]
 
 
@@ -187,10 +189,21 @@ def useless_features(skill: LabelSkill | None) -> Finding:
     return Finding("features", True, None, words)
 
 
+def _copies_finding(scores):
+    n_copies = 0 if scores.groups is None else scores.groups.n_copies
+    if not n_copies:
+        return Finding("copies", False, None, "No row was treated as a copy of another row.")
+    words = (
+        f"{n_copies:,} of {len(scores.label_index):,} rows are copies of other rows. Copies were "
+        "kept together, and count once in estimates. If equal rows are no copies, specify groups "
+        "with a different value for each row."
+    )
+    return Finding("copies", True, None, words)
+
+
 def _row_weights(scores):
-    if scores.sample_weight is None:
-        return np.ones(len(scores.label_index))
-    return scores.sample_weight
+    counts = scores.counts
+    return np.ones(len(scores.label_index)) if counts is None else counts
 
 
 # ------------------------------------------------------------------------------ more than the class

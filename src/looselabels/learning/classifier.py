@@ -21,6 +21,7 @@ from looselabels._renamed import warn_of_old_name
 from looselabels._validation import short_repr
 from looselabels.estimation.calibration import relative_to_shares
 from looselabels.inference import condition_on_label
+from looselabels.learning.copies import group_rows
 from looselabels.learning.decoupling import (
     decouple,
     label_proba_of_training_rows,
@@ -210,8 +211,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     # ------------------------------------------------------------------------------------- fit
 
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012  read by scikit-learn
+
     @with_callbacks
-    def fit(self, X, y, sample_weight=None, **fit_params):
+    def fit(self, X, y, sample_weight=None, *, groups=None, **fit_params):
         """Fit to features `X` and labels `y` as given; None, NaN and NA mean unlabeled.
 
         Parameters
@@ -222,14 +225,21 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             Labels: text, numbers, bool, categories.
         sample_weight : array of shape (n_samples,), default=None
             How often each row counts.
+        groups : column of shape (n_samples,), default=None
+            Rows that belong together, such as the images of one patient. A row is predicted by a
+            model that has seen no row of its group. None: if far more rows of X are equal than by
+            chance, equal rows are copies; they are kept together, and count once in estimates.
+            If they are no copies, pass a different value for each row.
         **fit_params
-            Passed to the fit of `estimator`; ``groups`` is passed to the splitter.
+            Passed to the fit of `estimator`.
         """
         with unchanged_on_failure(self):
             estimator = self._check_parameters()
             X, y = indexable(X, as_column(y))
             validate_data(self, X, skip_check_array=True)
             design = self._design(y, _check_weight(sample_weight, X), estimator)
+            design = design._replace(groups=group_rows(X, groups))
+            fit_params["groups"] = groups
             training, estimator, scores = self._choose_estimator(
                 estimator, X, y, design, fit_params
             )
@@ -312,7 +322,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         weights, folds, seed = design.label_weights, [], self.random_state
         if not isinstance(estimator, FrozenEstimator):
             index = design.label_index
-            folds = choose_folds(estimator, self.cv, X, y, index, split_params, seed)
+            folds = choose_folds(estimator, self.cv, X, y, index, split_params, seed, design.groups)
             if self.label_weights is None:
                 weights = uninformative_weights(design)
         return Training(estimator, X, design, folds, fit_params, weights, self.n_jobs, seed, report)

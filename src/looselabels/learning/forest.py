@@ -13,6 +13,7 @@ rare label, a fresh part of an abundant one. In the trees label s is
 times as frequent as in the data, so the forest estimates p_w(s|x) ∝ w_s p(s|x), with known weights.
 """
 
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -140,13 +141,15 @@ class BalancedForestClassifier(ClassifierMixin, DrawnForest):
                 self.oob_decision_function_ = self._out_of_bag(X, draws)
         return self
 
-    def fit_out_of_sample(self, X, y, sample_weight=None) -> np.ndarray:
+    def fit_out_of_sample(self, X, y, sample_weight=None, groups=None) -> np.ndarray:
         """Fit, and return p(label | x) of each row from the trees that did not draw it.
 
         Columns are `classes_`, of the weighted distribution. NaN for a row that all trees drew.
+        With `groups`, the number of each row's group from 0, rows of a group are drawn together,
+        and a row is predicted by the trees that drew no row of its group.
         """
         with unchanged_on_failure(self):
-            X, draws = self._fit(X, y, sample_weight)
+            X, draws = self._fit(X, y, sample_weight, groups)
             return self._out_of_bag(X, draws)
 
     def soft_label_estimator(self, label_counts) -> ClassForest | None:
@@ -173,7 +176,7 @@ class BalancedForestClassifier(ClassifierMixin, DrawnForest):
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
-    def _fit(self, X, y, sample_weight):
+    def _fit(self, X, y, sample_weight, groups=None):
         """Grow the trees and set what was found; return X as the trees read it, and the draws."""
         self._check_parameters()
         self.__dict__.pop("oob_decision_function_", None)  # of an earlier fit
@@ -185,7 +188,8 @@ class BalancedForestClassifier(ClassifierMixin, DrawnForest):
         self.classes_ = np.unique(y[weight > 0])
         index = np.searchsorted(self.classes_, y)  # of rows without weight: anything
         n_labels = len(self.classes_)
-        draws = Draws.of(index, n_labels, weight, lambda counts: draw_sizes(counts, self.draw))
+        sizes = partial(draw_sizes, draw=self.draw)
+        draws = Draws.of(index, n_labels, weight, sizes, groups)
         shares = np.array([weight[rows].sum() for rows, _ in draws.strata]) / weight.sum()
         self.label_weights_ = draws.label_weights(shares)
         grown = grow(

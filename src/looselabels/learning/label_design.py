@@ -13,6 +13,7 @@ from looselabels.estimation.class_prior import METHODS as PRIOR_METHODS
 from looselabels.estimation.transition import METHODS as TRANSITION_METHODS
 from looselabels.estimation.weighting import weighted_transition
 from looselabels.inference import class_proba_from
+from looselabels.learning.copies import RowGroups
 from looselabels.transition import Transition, is_missing, uninformative_labels
 
 SPECIFIED, IMPLIED, ESTIMATED = "specified", "implied", "estimated"
@@ -41,16 +42,24 @@ class LabelDesign(NamedTuple):
     strength: float  #: pseudocounts per class of the transition; inf: it is fixed
     label_weights: np.ndarray | None  #: of labels in training, as specified
     sources: Sources
+    groups: RowGroups | None = None  #: rows that belong together
 
     @property
     def counts(self) -> np.ndarray | None:
-        """The sample weights as counts of rows."""
-        return None if self.sample_weight is None else as_counts(self.sample_weight)
+        """The sample weights as counts of independent rows: copies of a row count once."""
+        counts = None if self.sample_weight is None else as_counts(self.sample_weight)
+        if self.groups is None:
+            return counts
+        counts = np.ones(len(self.label_index)) if counts is None else counts
+        return self.groups.count_once(self.label_index, counts)
 
     def take(self, rows) -> "LabelDesign":
         """Return the design of some rows only."""
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return self._replace(label_index=self.label_index[rows], sample_weight=weight)
+        return self._replace(
+            label_index=self.label_index[rows],
+            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
+            groups=None if self.groups is None else self.groups.take(rows),
+        )
 
 
 def design_labels(

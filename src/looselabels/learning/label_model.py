@@ -5,13 +5,14 @@ from typing import NamedTuple
 import numpy as np
 
 from looselabels._names import listed
-from looselabels._validation import as_counts, short_repr
+from looselabels._validation import short_repr
 from looselabels.estimation.class_prior import distribute_share, estimate_class_prior
 from looselabels.estimation.losses import label_losses
 from looselabels.estimation.noise import estimate_noise
 from looselabels.estimation.sampling import sample_rows
 from looselabels.estimation.transition import estimate_transition
 from looselabels.estimation.weighting import real_label_proba
+from looselabels.learning.copies import RowGroups
 from looselabels.learning.label_design import (
     ONE_RATE,
     LabelDesign,
@@ -31,11 +32,8 @@ class LabelScores(NamedTuple):
     label_index: np.ndarray
     sample_weight: np.ndarray | None
     label_weights: np.ndarray | None  #: of that distribution; None: it is the real one
-
-    @property
-    def counts(self) -> np.ndarray | None:
-        """The sample weights as counts of rows."""
-        return None if self.sample_weight is None else as_counts(self.sample_weight)
+    counts: np.ndarray | None = None  #: the weights as counts of rows; copies count once
+    groups: RowGroups | None = None  #: rows that were predicted together
 
     @property
     def seen_labels(self) -> np.ndarray:
@@ -80,7 +78,8 @@ class LabelModel(NamedTuple):
 
 def score_labels(design: LabelDesign, label_proba, label_weights=None) -> LabelScores:
     """Return out-of-sample `label_proba` together with the labels and weights of its rows."""
-    return LabelScores(label_proba, design.label_index, design.sample_weight, label_weights)
+    index, weight = design.label_index, design.sample_weight
+    return LabelScores(label_proba, index, weight, label_weights, design.counts, design.groups)
 
 
 def model_labels(design: LabelDesign, scores: LabelScores) -> LabelModel:

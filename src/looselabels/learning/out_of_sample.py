@@ -9,6 +9,9 @@ Three ways, and each estimator takes part by what it offers:
 - otherwise cross-validation folds.
 
 An estimator that draws or weights labels itself says so by ``label_weights_``.
+
+Rows of a group (`copies.RowGroups`) are predicted by models that have seen none of them. The first
+way does so if the method has a parameter ``groups``; the second one cannot, and folds are used.
 """
 
 import warnings
@@ -28,8 +31,9 @@ from sklearn.utils.validation import _check_method_params
 
 from looselabels._names import in_label_order
 from looselabels._rows import on_simplex
-from looselabels._validation import as_numpy, check_row_stochastic, short_repr
+from looselabels._validation import as_numpy, check_row_stochastic
 from looselabels.estimation.weighting import reweight
+from looselabels.learning.copies import RowGroups
 from looselabels.model_selection import LabelStratifiedKFold
 
 OWN = "oob"  # folds: the estimator predicts its training rows out of sample itself
@@ -73,6 +77,12 @@ def predicts_own_rows(estimator) -> bool:
     return hasattr(estimator, "fit_out_of_sample") or (
         _has_oob_score(estimator) and bool(getattr(estimator, "bootstrap", False))
     )
+
+
+def keeps_groups(estimator) -> bool:
+    """Return whether these predictions can keep groups together."""
+    own = getattr(estimator, "fit_out_of_sample", None)
+    return own is not None and "groups" in signature(own).parameters
 
 
 def _has_oob_score(estimator):
@@ -131,54 +141,76 @@ def label_columns(estimator, transition, classes=None) -> np.ndarray:
 # ---------------------------------------------------------------------------------------- folds
 
 
-def choose_folds(estimator, cv, X, y, label_index, split_params, random_state):
-    """Return a list of (training rows, test rows), or OWN if the estimator needs no folds."""
-    if split_params and not hasattr(cv, "split"):
-        raise ValueError(
-            f"groups need a splitter that keeps them together; cv is {short_repr(cv)}. Pass "
-            "cv=StratifiedGroupKFold(5)."
-        )
+def choose_folds(estimator, cv, X, y, label_index, split_params, random_state, groups=None):
+    """Return a list of (training rows, test rows), or OWN if the estimator needs no folds.
+
+    Rows of a group are never divided between training rows and test rows.
+    """
     if cv is None:
-        cv = OWN if predicts_own_rows(estimator) else 5
+        is_possible = groups is None or keeps_groups(estimator)
+        cv = OWN if predicts_own_rows(estimator) and is_possible else 5
     if isinstance(cv, str):
         if cv != OWN or not (predicts_own_rows(estimator) or _has_oob_score(estimator)):
             raise ValueError(
                 f"cv is {cv!r} for {type(estimator).__name__}; 'oob' needs an estimator with "
                 "oob_score or fit_out_of_sample. Others take a number of folds or a splitter."
             )
+        if groups is not None and not keeps_groups(estimator):
+            raise ValueError(
+                f"cv is 'oob', but {type(estimator).__name__} cannot keep groups, or copies of "
+                "rows, together. Pass cv=5. If equal rows are no copies, pass "
+                "groups=range(len(y)) as well."
+            )
         return OWN
     if isinstance(cv, bool | float) or (isinstance(cv, Integral) and cv < 2):
         raise ValueError(f"cv must be 2 folds or more, a splitter or 'oob'; it is {cv!r}.")
     if isinstance(cv, Integral):
-        return list(LabelStratifiedKFold(int(cv), random_state=random_state).split(X, y))
-    rows = np.arange(len(label_index))
+        together = None if groups is None else groups.group_index
+        return list(LabelStratifiedKFold(int(cv), random_state=random_state).split(X, y, together))
     folds = cv.split(X, label_index, **split_params) if hasattr(cv, "split") else cv
-    return [(rows[train], rows[test]) for train, test in folds]  # masks become row numbers
+    rows = np.arange(len(label_index))
+    folds = [(rows[train], rows[test]) for train, test in folds]  # masks become row numbers
+    return folds if groups is None else [_apart(fold, groups.group_index) for fold in folds]
 
 
-def stratified_folds(label_index, n_splits=5, random_state=None) -> list:
-    """Return folds stratified by label; fewer if a label is rare."""
+def _apart(fold, groups):
+    """Return a fold without the training rows that are in a group of a test row."""
+    train, test = fold
+    return train[~np.isin(groups[train], groups[test])], test
+
+
+def stratified_folds(label_index, groups=None, n_splits=5, random_state=None) -> list:
+    """Return folds stratified by label, with groups kept together; fewer if a label is rare."""
+    together = None if groups is None else groups.group_index
     with warnings.catch_warnings():  # nobody asked for this number of folds
         warnings.simplefilter("ignore", UserWarning)
         folds = LabelStratifiedKFold(n_splits, random_state=random_state)
-        return list(folds.split(label_index, label_index))
+        return list(folds.split(label_index, label_index, together))
 
 
 # --------------------------------------------------------------------------------- fit and predict
 
 
 def fit_and_predict(
-    estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report, learn_from=None
-) -> Fitted:
+    estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report, learn_from=None,
+    groups: RowGroups | None = None,
+) -> Fitted:  # fmt: skip
     """Fit a clone of `estimator` to all rows, and predict each row by a fit without it.
 
     `folds` is what `choose_folds` returns; `report` is called with words after each fit. If
     `learn_from` is given, a bool per row, the estimator learns from these rows only; the others are
-    predicted by a model of the folds, or by the final one, which has not seen them.
+    predicted by a model of the folds, or by the final one, which has not seen them. An estimator
+    that has a method `fit_out_of_sample` learns from one of all copies with the same label.
     """
     if learn_from is None:
         learn_from = np.ones(len(label_index), dtype=bool)
     rows = np.flatnonzero(learn_from)
+    if groups is not None and hasattr(estimator, "fit_out_of_sample"):
+        weight = _row_weight(fit_params, label_index)
+        if isinstance(folds, str):  # the final model has seen the groups of rows not learned from
+            weight, rows = np.where(learn_from, weight, 0.0), np.arange(len(label_index))
+            fit_params = fit_params | {"groups": groups.group_index}
+        fit_params = fit_params | {"sample_weight": groups.weigh_first(label_index, weight)}
     if isinstance(folds, str):
         part = X, label_index, fit_params
         if len(rows) < len(label_index):
@@ -188,7 +220,7 @@ def fit_and_predict(
         report("fitted to all rows")
         label_proba = np.zeros((len(rows), n_labels), dtype=proba.dtype)
         label_proba[:, fitted.classes_] = np.nan_to_num(proba)
-        _predict_rest(estimator, fitted, label_proba, *part, len(rows) < len(label_index))
+        _predict_rest(estimator, fitted, label_proba, *part, not learn_from.all())
         return Fitted(fitted, _with_others(label_proba, rows, fitted, X, len(label_index)))
     folds = _restrict_training(folds, learn_from)
     fitted, _ = _fit_one(estimator, X, label_index, n_labels, (rows, None), fit_params)
@@ -259,12 +291,12 @@ def _predict_rest(estimator, fitted, label_proba, X, label_index, fit_params, is
             "No row is ever out of bag. Use more trees; if each label has one row only, label more "
             "rows."
         )
-    weight = fit_params.get("sample_weight")
-    weight = np.ones(len(label_index)) if weight is None else weight
+    weight = _row_weight(fit_params, label_index)
     if not weight[others].any():  # each label has one row that counts
         shares = np.bincount(label_index, weight, label_proba.shape[1])
         label_proba[rest] = shares / shares.sum()
         return
+    fit_params = {name: value for name, value in fit_params.items() if name != "groups"}
     again, proba = _fit_one(
         estimator, X, label_index, label_proba.shape[1], (others, rest), fit_params
     )
@@ -275,6 +307,11 @@ def _predict_rest(estimator, fitted, label_proba, X, label_index, fit_params, is
             proba[:, again.classes_], own_label_weights(again), weights[known]
         )
     label_proba[rest] = proba / proba.sum(axis=1, keepdims=True)
+
+
+def _row_weight(fit_params, label_index):
+    weight = fit_params.get("sample_weight")
+    return np.ones(len(label_index)) if weight is None else weight
 
 
 def _predict_folds(estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report, weights):

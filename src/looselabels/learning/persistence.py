@@ -204,7 +204,8 @@ def _check_place(path, overwrite):
 
 def _write(clf, folder):
     """Write the files, and check that they can be loaded."""
-    content, types = _describe(clf), []
+    content = _describe(clf)
+    types: list[str] = []
     with open(folder / DECOUPLING, "xb") as handle:
         handle.write(json.dumps(content, allow_nan=False).encode())
     found = (
@@ -229,7 +230,7 @@ def _write(clf, folder):
             with open(folder / CLASS_ESTIMATOR, "xb") as handle:
                 skops.dump(clf.class_estimator_, handle)
         names = (ESTIMATOR, CLASS_ESTIMATOR) if content["has_class_estimator"] else (ESTIMATOR,)
-        types = {one for name in names for one in skops.get_untrusted_types(file=folder / name)}
+        types = [one for name in names for one in skops.get_untrusted_types(file=folder / name)]
     try:
         load(folder, trusted=types)
     except ValueError as error:

@@ -55,7 +55,9 @@ class ClassForest(DrawnForest):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit_out_of_sample(self, X, class_proba, label_index, transition, sample_weight=None):
+    def fit_out_of_sample(
+        self, X, class_proba, label_index, transition, sample_weight=None, groups=None
+    ):
         """Grow the trees, and return p(class | x) of each row from trees that did not draw it.
 
         Parameters
@@ -69,11 +71,14 @@ class ClassForest(DrawnForest):
             p(label | class), by which the leaf size is chosen.
         sample_weight : array of shape (n_samples,), default=None
             How often each row counts.
+        groups : integer array of shape (n_samples,), default=None
+            The group of each row, from 0: rows of a group are drawn together.
 
         Returns
         -------
         array of shape (n_samples, n_classes)
-            Of the weighted distribution; NaN for a row that all trees drew.
+            Of the weighted distribution; NaN for a row that all trees drew. With groups, a row is
+            predicted by the trees that drew no row of its group.
         """
         with unchanged_on_failure(self):
             X = validate_data(self, X, **rows_for_trees(X))
@@ -82,7 +87,7 @@ class ClassForest(DrawnForest):
             self.classes_ = np.arange(class_proba.shape[1])
             labels = np.flatnonzero(shares)
             position = np.searchsorted(labels, label_index)
-            draws = Draws.of(position, len(labels), weight, class_draw_sizes)
+            draws = Draws.of(position, len(labels), weight, class_draw_sizes, groups)
             self.label_weights_ = np.ones(transition.shape[1])
             self.label_weights_[labels] = draws.label_weights(shares[labels])
             of_classes = class_weights(transition, self.label_weights_)

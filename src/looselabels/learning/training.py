@@ -60,7 +60,7 @@ class Training(NamedTuple):
         if not isinstance(folds, str):
             folds = restrict_folds(folds, rows)
             if len(folds) < 2:
-                folds = stratified_folds(design.label_index, random_state=self.random_state)
+                folds = self._stratified_folds(design)
         return self._replace(
             X=_safe_indexing(self.X, rows),
             design=design,
@@ -81,7 +81,7 @@ class Training(NamedTuple):
             learn_from = None if weights is None else weights[index] > 0
             fitted, label_proba = fit_and_predict(
                 self.estimator, self.X, index, len(labels), self.folds, self.fit_params,
-                self.n_jobs, self.report, learn_from,
+                self.n_jobs, self.report, learn_from, self.design.groups,
             )  # fmt: skip
         drawn = draw_weights(fitted, len(labels), self.design.transition)
         return fitted, score_labels(self.design, label_proba, multiply(weights, drawn))
@@ -105,7 +105,7 @@ class Training(NamedTuple):
         return all(len(np.unique(index[part][learned[part] > 0])) > 1 for part in parts)
 
     def _label_counts(self):
-        weight = self.design.sample_weight
+        weight = self.design.counts
         rows = slice(None) if weight is None else weight > 0
         return np.bincount(self.design.label_index[rows])
 
@@ -114,7 +114,11 @@ class Training(NamedTuple):
         index, weight = self.design.label_index, self.design.counts
         if isinstance(self.folds, str) and hasattr(self.estimator, "soft_label_estimator"):
             model = self.estimator.soft_label_estimator(self._label_counts())
-            learned = model.fit_out_of_sample(self.X, class_proba, index, transition, weight)
+            groups = self.design.groups
+            together = {} if groups is None else {"groups": groups.group_index}
+            learned = model.fit_out_of_sample(
+                self.X, class_proba, index, transition, weight, **together
+            )
             return Learned(model, learned, own_label_weights(model))
         return learn_from_copies(
             self.estimator, self.X, class_proba, index, transition, weight,
@@ -125,8 +129,11 @@ class Training(NamedTuple):
     def explicit_folds(self) -> list:
         """Return the folds; stratified ones if the estimator needs none itself."""
         if isinstance(self.folds, str):
-            return stratified_folds(self.design.label_index, random_state=self.random_state)
+            return self._stratified_folds(self.design)
         return self.folds
+
+    def _stratified_folds(self, design):
+        return stratified_folds(design.label_index, design.groups, random_state=self.random_state)
 
 
 def predict_classes(

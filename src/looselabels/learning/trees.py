@@ -2,7 +2,8 @@
 
 **Draws.** Each tree is grown on its own draw of rows, with replacement: a fixed number of rows of
 each label. So the label frequencies in the draws, and with them the weighted distribution that the
-forest estimates, are known exactly (`estimation/weighting.py`).
+forest estimates, are known exactly (`estimation/weighting.py`). Rows of a group are drawn together:
+a tree draws groups, then rows of these groups, and a row is out of bag if its group is.
 
 **Leaves.** How many rows a prediction should rest on depends on the data: one where classes are
 well separated, thirty where they overlap or labels are wrong. Trees are grown to single rows; then
@@ -37,26 +38,56 @@ class Draws(NamedTuple):
 
     strata: list  #: for each label: its rows with weight, and the probability of each
     sizes: np.ndarray  #: rows that a tree draws of each label
+    groups: np.ndarray | None = None  #: the group of each row
 
     @classmethod
-    def of(cls, label_index, n_labels, sample_weight, draw_sizes: Callable) -> "Draws":
+    def of(cls, label_index, n_labels, sample_weight, draw_sizes: Callable, groups=None) -> "Draws":
         """Return the draws for a rule that maps the rows of each label to rows to draw."""
         strata = []
         for k in range(n_labels):
             rows = np.flatnonzero((label_index == k) & (sample_weight > 0))
             strata.append((rows, sample_weight[rows] / sample_weight[rows].sum()))
-        return cls(strata, draw_sizes(np.array([len(rows) for rows, _ in strata])))
+        return cls(strata, draw_sizes(np.array([len(rows) for rows, _ in strata])), groups)
 
     def rows(self, seed) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of one tree's draw, and how many times each is in it."""
         rng = np.random.default_rng(seed)
         pairs = zip(self.strata, self.sizes, strict=True)
-        drawn = [rng.choice(rows, size, p=p) for (rows, p), size in pairs]
+        if self.groups is None or not self._has_groups_to_split(self.groups):
+            drawn = [rng.choice(rows, size, p=p) for (rows, p), size in pairs]
+        else:
+            n_groups = int(self.groups.max()) + 1
+            times = np.bincount(rng.integers(n_groups, size=n_groups), minlength=n_groups)
+            drawn = [
+                _draw_evenly(rng, rows, p * times[self.groups[rows]], p, size)
+                for (rows, p), size in pairs
+            ]
         return np.unique(np.concatenate(drawn), return_counts=True)
+
+    def _has_groups_to_split(self, groups) -> bool:
+        """Return whether some group has several rows to draw; if not, drawing rows will do."""
+        return np.bincount(groups[np.concatenate([rows for rows, _ in self.strata])]).max() > 1
+
+    def with_groups(self, rows) -> np.ndarray:
+        """Return the rows, and all other rows of their groups."""
+        if self.groups is None:
+            return rows
+        return np.flatnonzero(np.isin(self.groups, self.groups[rows]))
 
     def label_weights(self, shares) -> np.ndarray:
         """Return how many times as frequent each label is in a draw as in the data."""
         return self.sizes / self.sizes.sum() / shares
+
+
+def _draw_evenly(rng, rows, chances, p, size):
+    """Draw rows in proportion to `chances`, or to `p` if all are zero, as evenly as possible.
+
+    The groups were drawn with replacement. Drawing their rows at random once more would leave out
+    too many.
+    """
+    sums = np.cumsum(chances if chances.any() else p)
+    places = (np.arange(size) + rng.random()) / size
+    return rows[np.searchsorted(sums / sums[-1], places, side="right")]
 
 
 class LeafChoice(NamedTuple):
@@ -118,7 +149,7 @@ def _grow_tree(tree, X, target, draws, tried, X_tried):
         return tree, np.zeros(1)
     leaf, value = tree.apply(X_tried, check_input=False), node_values(tree)
     predicted = np.stack([value[ancestors_of_size(tree, size)[leaf]] for size in LEAF_SIZES])
-    predicted[:, np.isin(tried, rows)] = 0
+    predicted[:, np.isin(tried, draws.with_groups(rows))] = 0
     return tree, predicted
 
 
@@ -127,11 +158,11 @@ def _predict_tree(tree, values, X):
 
 
 def _predict_unseen(tree, values, X, draws):
-    """Return the prediction of all rows, zeros for those that the tree drew."""
+    """Return the prediction of all rows, zeros for those that the tree drew, or of their groups."""
     rows, _ = draws.rows(tree.random_state)
     # All rows, because nearly all are outside of the draw: selecting them would copy X per tree.
     proba = _predict_tree(tree, values, X)
-    proba[rows] = 0
+    proba[draws.with_groups(rows)] = 0
     return proba
 
 

@@ -1,0 +1,250 @@
+"""Rows that belong together: groups as specified, and copies of a row.
+
+A model that was trained on a copy of a row knows its label. So copies must be predicted together,
+and they are no independent evidence. Equal rows are not always copies, though: a table of a few
+binary columns has many equal rows by chance. Equal rows count as copies if
+
+1. far more rows are equal than after each column was shuffled on its own, and
+2. half of the columns tell most of the different rows apart. Where columns have few values and
+   depend on each other (dummy variables, answers to a survey), shuffling removes equal rows that
+   are chance; but then half of the columns leave far fewer different rows than all columns do.
+
+Both need only the hash of each row, a sum over the hashes of its cells: O(number of cells).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+
+from looselabels._validation import short_repr
+
+MIN_SHARE, MIN_COPIES = 0.01, 5  # of the rows, and how many; fewer copies do not matter
+TIMES_CHANCE = 3  # how many times as many rows are copies as after shuffling
+MIN_DISTINCT = 0.75  # of the different rows differ in half of the columns
+N_SPLITS = 8  # into halves of the columns; one half of each must do
+MAX_WORDS = 8  # columns that a text is divided into
+
+
+class RowGroups(NamedTuple):
+    """Rows that are predicted together, by a model that has seen none of them."""
+
+    group_index: np.ndarray  #: the group of each row, from 0
+    are_copies: bool = False  #: whether the rows of a group are equal, and count once
+
+    def take(self, rows) -> "RowGroups":
+        """Return the groups of some rows, numbered anew."""
+        index = np.unique(self.group_index[rows], return_inverse=True)[1]
+        return self._replace(group_index=index)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many rows the group of each row has."""
+        return np.bincount(self.group_index)[self.group_index]
+
+    @property
+    def n_copies(self) -> int:
+        """How many rows are copies of an earlier row."""
+        return len(self.group_index) - int(self.group_index.max()) - 1 if self.are_copies else 0
+
+    @property
+    def copies_per_row(self) -> float:
+        """By what factor copies reduce the evidence of all rows: Kish's design effect.
+
+        A mean over rows has the variance of a mean over n / factor rows without copies.
+        """
+        return float(self.sizes.mean()) if self.are_copies else 1.0
+
+    def count_once(self, label_index, weight) -> np.ndarray:
+        """Return weights that divide each row by the number of its copies.
+
+        The copies of a row that have the same label are the same evidence: the first of them gets
+        their weight, and the others get 0. Weights of groups that are no copies are unchanged.
+
+        >>> groups = RowGroups(np.array([0, 1, 0, 0]), are_copies=True)
+        >>> groups.count_once(np.array([0, 0, 0, 1]), np.ones(4)).round(2)
+        array([0.67, 1.  , 0.  , 0.33])
+        """
+        return self.weigh_first(label_index, weight / self.sizes) if self.are_copies else weight
+
+    def weigh_first(self, label_index, weight) -> np.ndarray:
+        """Return weights that are moved to the first of all copies with the same label."""
+        if not self.are_copies:
+            return weight
+        pairs = self.group_index * (np.max(label_index) + 1) + label_index
+        _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
+        moved = np.zeros(len(weight))
+        moved[first] = np.bincount(pair, weight)
+        return moved
+
+
+def group_rows(X, groups=None) -> RowGroups | None:
+    """Return groups as specified, or copies that are found in `X`; None: all rows are apart.
+
+    >>> group_rows([[1.0], [2.0], [3.0]], groups=["Ann", "Bob", "Ann"]).group_index
+    array([0, 1, 0])
+    """
+    if groups is None:
+        copies = copy_groups(X)
+        return None if copies is None else RowGroups(copies, are_copies=True)
+    index = _group_index(groups, X.shape[0] if hasattr(X, "shape") else len(X))
+    return None if index.max() + 1 == len(index) else RowGroups(index)
+
+
+def _group_index(groups, n_rows) -> np.ndarray:
+    """Return the group of each row, numbered by first occurrence; raise if there is a bad value."""
+    values = groups.tolist() if hasattr(groups, "tolist") else list(groups)
+    if len(values) != n_rows:
+        raise ValueError(f"groups has {len(values)} values; X has {n_rows} rows.")
+    for row, value in enumerate(values):
+        if value is None or value != value:
+            raise ValueError(f"groups must name the group of each row; row {row} has none.")
+    try:
+        return _codes(values)
+    except TypeError:
+        raise ValueError(
+            f"groups must be a column of names or numbers; it starts with {short_repr(values[0])}."
+        ) from None
+
+
+# ------------------------------------------------------------------------------------- detection
+
+
+def copy_groups(X, random_state=0) -> np.ndarray | None:
+    """Return the group of each row if many rows of `X` are copies of others, else None.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, DataFrame or list of texts
+        A missing value equals another one. Nothing is found in objects of other types, in values
+        that cannot be hashed, and in a single column of numbers.
+    random_state : int, default=0
+        Seed of shuffling and of hashing.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((100, 3))
+    >>> copy_groups(X) is None
+    True
+    >>> copy_groups(np.repeat(X, 2, axis=0))[:6]
+    array([0, 0, 1, 1, 2, 2])
+
+    Two binary columns have equal rows by chance:
+
+    >>> copy_groups(rng.integers(2, size=(500, 2))) is None
+    True
+    """
+    table = _Cells.of(X)
+    if table is None or table.n_columns < 2:
+        return None
+    rng = np.random.default_rng(random_state)
+    keys = rng.integers(2**64, size=table.n_columns, dtype=np.uint64)
+    found = np.zeros(table.n_rows, np.uint64)
+    try:
+        for rows, cells in table.hashed(keys):
+            found[rows] += cells
+    except TypeError:  # a value that cannot be hashed
+        return None
+    distinct, index = np.unique(found, return_inverse=True)
+    if len(found) - len(distinct) < max(MIN_SHARE * len(found), MIN_COPIES):
+        return None
+    return None if _is_chance(table, keys, found, rng) else _codes(index.tolist())
+
+
+def _is_chance(table, keys, found, rng) -> bool:
+    """Return whether as many rows can be equal by chance; see the top of the file."""
+    is_in_half = np.zeros((table.n_columns, N_SPLITS), dtype=bool)
+    for split in range(N_SPLITS):
+        is_in_half[rng.permutation(table.n_columns)[::2], split] = True
+    shuffled, halves = np.zeros_like(found), np.zeros((N_SPLITS, len(found)), np.uint64)
+    for (rows, cells), splits in zip(table.hashed(keys), is_in_half, strict=True):
+        shuffled[rng.permutation(len(found))[: len(cells)]] += cells
+        for half, is_in in zip(halves, splits, strict=True):
+            if is_in:
+                half[rows] += cells
+    n_distinct = _n_distinct(found)
+    if len(found) - n_distinct < TIMES_CHANCE * (len(found) - _n_distinct(shuffled)):
+        return True
+    best = [max(_n_distinct(half), _n_distinct(found - half)) for half in halves]
+    return min(best) < MIN_DISTINCT * n_distinct
+
+
+def _n_distinct(hashes) -> int:
+    return len(np.unique(hashes))
+
+
+class _Cells(NamedTuple):
+    """A table whose cells can be hashed, column by column."""
+
+    columns: list  #: for each column: its rows, and the values in them
+    n_rows: int
+
+    @property
+    def n_columns(self):
+        return len(self.columns)
+
+    @classmethod
+    def of(cls, X) -> "_Cells | None":
+        """Return the cells of X; None if its type is unknown."""
+        if issparse(X):
+            X = X.tocsc(copy=True)
+            X.sum_duplicates()
+            X.eliminate_zeros()
+            parts = [slice(*ends) for ends in zip(X.indptr, X.indptr[1:], strict=False)]
+            return cls([(X.indices[part], X.data[part]) for part in parts], X.shape[0])
+        if isinstance(X, list) and X and all(isinstance(text, str) for text in X):
+            return cls([(slice(None), words) for words in _words(X)], len(X))
+        if not isinstance(X, np.ndarray | list) and not hasattr(X, "to_numpy"):
+            return None
+        try:
+            array = np.asarray(X) if isinstance(X, np.ndarray | list) else X.to_numpy()
+        except (TypeError, ValueError):  # rows of different lengths
+            return None
+        if not array.size or array.dtype.kind not in "biufMmOUS":
+            return None
+        array = array.reshape(len(array), -1)
+        if array.shape[1] == 1 and all(isinstance(text, str) for text in array[:, 0].tolist()):
+            return cls([(slice(None), words) for words in _words(array[:, 0])], len(array))
+        return cls([(slice(None), column) for column in array.T], len(array))
+
+    def hashed(self, keys) -> Iterator[tuple]:
+        """Yield the rows of each column, and a hash of each of their values."""
+        for (rows, values), key in zip(self.columns, keys, strict=True):
+            yield rows, _mixed(_bits(values) ^ key)
+
+
+def _words(texts) -> list[list]:
+    """Return texts as columns: one word each, and what is left in the last one."""
+    split = [text.split(maxsplit=MAX_WORDS - 1) for text in texts]
+    n_columns = max(map(len, split))
+    return [[words[k] if k < len(words) else None for words in split] for k in range(n_columns)]
+
+
+def _bits(values) -> np.ndarray:
+    """Return 64 bits per value, equal for equal values; NaN equals NaN."""
+    kind = values.dtype.kind if isinstance(values, np.ndarray) else "O"
+    if kind == "f":
+        values = values.astype(np.float64) + 0.0  # −0 equals 0
+        values[np.isnan(values)] = np.nan
+        return values.view(np.uint64)
+    if kind in "Mm":
+        return values.astype(np.int64).view(np.uint64)
+    if kind in "biu":
+        return values.astype(np.uint64)
+    return _codes(values.tolist() if isinstance(values, np.ndarray) else values).astype(np.uint64)
+
+
+def _codes(values: list) -> np.ndarray:
+    """Return the number of each value, counted by first occurrence."""
+    numbers: dict = {}
+    plain = (None if isinstance(value, float) and value != value else value for value in values)
+    return np.array([numbers.setdefault(value, len(numbers)) for value in plain], dtype=np.int64)
+
+
+def _mixed(bits) -> np.ndarray:
+    """Return well mixed bits: sums of them differ if the values differ (splitmix64)."""
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
