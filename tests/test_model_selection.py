@@ -1,7 +1,12 @@
 """Cross-validation with missing labels: the splitter, and the score that needs no classes."""
 
+import warnings
+
 import numpy as np
 import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -33,6 +38,61 @@ def test_each_fold_has_the_same_share_of_each_label():
     for _, test in LabelStratifiedKFold(5, random_state=0).split(y, y):
         assert [np.sum(y[test] == name) for name in ("cat", "dog")] == [5, 5]
         assert sum(label is None for label in y[test]) == 10
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**31 - 1), st.integers(2, 60))
+def test_rows_of_a_group_are_in_the_same_fold(seed, n_groups):
+    rng = np.random.default_rng(seed)
+    groups = rng.permutation(np.arange(120) % n_groups)
+    y = rng.choice(["cat", None], 120)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # few groups
+        folds = list(LabelStratifiedKFold(4, random_state=seed).split(y, y, groups))
+    assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(120))
+    for train, test in folds:
+        assert not set(groups[train]) & set(groups[test])
+        assert len(train) + len(test) == 120
+        assert len(test)
+
+
+def test_folds_of_groups_are_balanced_in_size_and_labels():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(100), rng.integers(1, 10, 100))
+    y = np.array(["cat", None], dtype=object)[groups % 2]
+    folds = list(LabelStratifiedKFold(5, random_state=0).split(y, y, groups))
+    sizes = np.array([[np.sum(y[test] == "cat"), len(test)] for _, test in folds])
+    assert np.ptp(sizes, axis=0).max() <= 10  # of about 50 cats in 100 rows
+    again = LabelStratifiedKFold(5, random_state=1).split(y, y, groups)
+    assert any(
+        test.tolist() != other.tolist() for (_, test), (_, other) in zip(folds, again, strict=True)
+    )
+
+
+def test_groups_must_fit_the_rows_and_be_two_at_least():
+    splitter = LabelStratifiedKFold(2)
+    with pytest.raises(ValueError, match="groups has 2 values; y has 60 rows"):
+        next(splitter.split(HALF, HALF, [0, 1]))
+    with (
+        pytest.warns(UserWarning, match="has 1 groups"),
+        pytest.raises(ValueError, match="one group"),
+    ):
+        next(splitter.split(HALF, HALF, np.zeros(60)))
+
+
+def test_a_label_in_few_groups_makes_fewer_folds():
+    groups = np.where(PETS == "dog", np.arange(60) % 3, np.arange(60) + 3)
+    with pytest.warns(UserWarning, match=r"\['dog'\] has 3 groups: 3 folds instead of 5"):
+        assert LabelStratifiedKFold(5).get_n_splits(PETS, PETS, groups) == 3
+
+
+def test_a_search_passes_groups_on_with_and_without_routing():
+    groups, grid = np.arange(60) // 3, {"var_smoothing": [1e-9]}
+    for routing in (False, True):
+        with sklearn.config_context(enable_metadata_routing=routing):
+            search = GridSearchCV(GaussianNB(), grid, cv=LabelStratifiedKFold(3, random_state=0))
+            search.fit(X_PETS, PETS, groups=groups)
+            assert search.best_score_ == 1
 
 
 def test_a_seed_repeats_the_folds_and_another_seed_changes_them():

@@ -37,6 +37,7 @@ from looselabels import (
     DecoupledClassifier,
     Transition,
     audit,
+    diagnose,
     estimate_transition,
     infer,
 )
@@ -406,6 +407,66 @@ def test_folds_of_groups_keep_groups_together():
     clf = DecoupledClassifier(GaussianNB(), cv=Spy(3)).fit(X_PETS, HALF, groups=groups)
     assert_array_equal(seen[0], groups)
     assert clf.label_proba_.shape == (60, 3)
+
+
+@pytest.mark.parametrize("estimator", [None, GaussianNB(), RandomForestClassifier(20)])
+def test_groups_need_no_splitter(estimator):
+    groups = np.array([f"pet {k}" for k in np.arange(60) // 3])
+    clf = DecoupledClassifier(estimator, random_state=0).fit(X_PETS, HALF, groups=groups)
+    assert_array_equal(clf.label_scores_.groups.group_index, np.arange(60) // 3)
+    assert clf.score(X_PETS, PETS) > 0.95
+
+
+@pytest.mark.parametrize(
+    "estimator", [BalancedForestClassifier(30, random_state=0), KNeighborsClassifier(1)]
+)
+def test_random_labels_of_a_repeated_table_do_not_look_predictable(estimator):
+    rng = np.random.default_rng(1)
+    X, y = rng.random((200, 3)), rng.permutation(np.repeat(["cat", "dog"], 100))
+    X, y = np.tile(X, (3, 1)), np.tile(y, 3)
+    clf = DecoupledClassifier(estimator, random_state=0).fit(X, y)
+    found = {finding.kind: finding for finding in diagnose(clf, y)}
+    assert audit(clf, y).label_accuracy < 0.6
+    assert found["features"].found
+    assert "400 of 600 rows are copies of other rows" in found["copies"].words
+    leaking = DecoupledClassifier(estimator, random_state=0).fit(X, y, groups=range(600))
+    assert audit(leaking, y).label_accuracy > 0.9
+
+
+@pytest.mark.parametrize("estimator", [None, GaussianNB()])
+def test_copies_change_the_weight_of_evidence_only(estimator):
+    """Every step is that of the table without copies, except folds, which are drawn anew."""
+    data = make_gaussians(200, random_state=0)
+    labels = make_loose_labels(
+        data.y, Transition.identity(data.classes).with_noise(0.2), random_state=0
+    )
+    folds = [(np.arange(200) % 4 != k, np.arange(200) % 4 == k) for k in range(4)]
+    settings = {"noise": "estimate", "random_state": 0, "refit": False}
+    once, twice = (
+        DecoupledClassifier(
+            estimator,
+            cv=None if estimator is None else [tuple(np.tile(r, n) for r in f) for f in folds],
+            **settings,
+        ).fit(np.tile(data.X, (n, 1)), np.tile(labels, n))
+        for n in (1, 2)
+    )
+    assert twice.label_scores_.counts.sum() == 200
+    assert_allclose(twice.transition_.proba, once.transition_.proba, atol=1e-6)
+    assert_allclose(twice.class_proba_, np.tile(once.class_proba_, (2, 1)), atol=1e-6)
+
+
+def test_groups_are_routed_by_a_search():
+    groups = np.repeat(np.arange(20), 3)
+    with sklearn.config_context(enable_metadata_routing=True):
+        clf = DecoupledClassifier(GaussianNB(), cv=3, random_state=0)
+        folds = LabelStratifiedKFold(2, random_state=0)
+        scores = cross_val_score(clf, X_PETS, PETS, cv=folds, params={"groups": groups})
+    assert scores.min() > 0.9
+
+
+def test_groups_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="groups has 3 values; X has 60 rows"):
+        DecoupledClassifier(GaussianNB()).fit(X_PETS, PETS, groups=[0, 1, 2])
 
 
 def test_metadata_is_routed_to_the_estimator_and_the_splitter():

@@ -184,6 +184,34 @@ def test_a_row_that_every_tree_drew_has_no_out_of_bag_prediction():
     assert forest.predict(X[[7]]) == "only one"
 
 
+def test_out_of_bag_predictions_of_a_row_come_from_trees_that_drew_no_row_of_its_group():
+    X, y = rare_labels()
+    index, groups = np.searchsorted(["a", "b", "u"], y), np.arange(len(y)) // 4
+    forest = BalancedForestClassifier(20, random_state=0)
+    found = forest.fit_out_of_sample(X, index, groups=groups)
+    draws = Draws.of(
+        index, 3, np.ones(len(y)), lambda counts: draw_sizes(counts, forest.draw), groups
+    )
+    total = np.zeros_like(found)
+    for tree, values in zip(forest.estimators_, forest._values(), strict=True):
+        rows, _ = draws.rows(tree.random_state)
+        unseen = ~np.isin(groups, groups[rows])
+        total[unseen] += values[tree.apply(X[unseen])]
+    with np.errstate(invalid="ignore"):
+        assert_allclose(found, total / total.sum(axis=1, keepdims=True), rtol=1e-12)
+    assert np.isfinite(found).all(axis=1).mean() > 0.9
+
+
+def test_random_labels_of_copies_cannot_be_predicted():
+    rng = np.random.default_rng(0)
+    X, y = np.repeat(rng.random((200, 3)), 3, axis=0), np.repeat(np.arange(200) % 2, 3)
+    forest, groups = BalancedForestClassifier(50, random_state=0), np.repeat(np.arange(200), 3)
+    leaking = forest.fit_out_of_sample(X, y).argmax(axis=1) == y
+    apart = forest.fit_out_of_sample(X, y, groups=groups).argmax(axis=1) == y
+    assert leaking.mean() > 0.9
+    assert apart.mean() < 0.6
+
+
 def test_out_of_bag_predictions_are_kept_only_on_request():
     X, y = rare_labels()
     forest = BalancedForestClassifier(5, random_state=0).fit(X, y)

@@ -18,6 +18,7 @@ from looselabels import (
     Transition,
 )
 from looselabels.datasets import make_loose_labels
+from looselabels.learning.copies import RowGroups
 from looselabels.learning.out_of_sample import (
     OWN,
     align,
@@ -337,10 +338,72 @@ def test_a_cv_that_cannot_be_used_is_refused(cv, message):
         choose_folds(GaussianNB(), cv, X, index, index, {}, 0)
 
 
-def test_groups_need_a_splitter():
+# ----------------------------------------------------------------------------------------- groups
+
+
+THREES = RowGroups(np.arange(120) // 3)
+
+
+@pytest.mark.parametrize(
+    "cv", [None, 4, KFold(4, shuffle=True, random_state=0), [(np.arange(100), np.arange(99, 120))]]
+)
+def test_no_fold_trains_on_a_group_of_its_test_rows(cv):
     X, index = data()
-    with pytest.raises(ValueError, match=r"cv is 3. Pass cv=StratifiedGroupKFold\(5\)"):
-        choose_folds(GaussianNB(), 3, X, index, index, {"groups": index}, 0)
+    for train, test in choose_folds(GaussianNB(), cv, X, index, index, {}, 0, THREES):
+        assert not set(THREES.group_index[train]) & set(THREES.group_index[test])
+        assert len(train) > 30
+
+
+class LeaveOneOut(KernelDensityClassifier):
+    """Predicts its training rows itself, but does not know of groups."""
+
+
+@pytest.mark.parametrize("estimator", [RandomForestClassifier(5), LeaveOneOut()])
+def test_estimators_that_cannot_keep_groups_together_get_folds(estimator):
+    X, index = data()
+    assert choose_folds(estimator, None, X, index, index, {}, 0) == OWN
+    assert len(choose_folds(estimator, None, X, index, index, {}, 0, THREES)) == 5
+    with pytest.raises(ValueError, match=f"{type(estimator).__name__} cannot keep groups.*cv=5"):
+        choose_folds(estimator, "oob", X, index, index, {}, 0, THREES)
+
+
+def test_our_forest_keeps_groups_together_itself():
+    X, index = data()
+    assert choose_folds(BalancedForestClassifier(), None, X, index, index, {}, 0, THREES) == OWN
+
+
+@pytest.mark.parametrize(
+    "estimator", [BalancedForestClassifier(50, random_state=0), KernelDensityClassifier()]
+)
+def test_an_unlabeled_copy_is_not_predicted_by_a_model_that_saw_its_label(estimator):
+    rng = np.random.default_rng(0)
+    X, y = np.tile(rng.random((200, 3)), (2, 1)), rng.permutation(np.repeat(["cat", "dog"], 100))
+    labels = np.concatenate([y.astype(object), np.full(200, None)])
+    clf = DecoupledClassifier(estimator, random_state=0, refit=False).fit(X, labels)
+    assert clf.label_scores_.groups.n_copies == 200
+    for rows in (slice(200), slice(200, None)):
+        best = clf.label_scores_.label_proba[rows, :2].argmax(axis=1)
+        assert np.mean(np.array(["cat", "dog"])[best] == y) < 0.6
+
+
+def test_our_estimators_learn_from_one_of_all_copies_with_their_weight():
+    X, index = data()
+    once, thrice = (
+        fit_and_predict(
+            BalancedForestClassifier(20, random_state=0),
+            np.repeat(X, n, axis=0),
+            np.repeat(index, n),
+            3,
+            OWN,
+            {},
+            None,
+            no_report,
+            groups=groups,
+        )
+        for n, groups in ((1, None), (3, RowGroups(np.repeat(np.arange(120), 3), True)))
+    )
+    assert_array_equal(thrice.label_proba, np.repeat(once.label_proba, 3, axis=0))
+    assert_array_equal(thrice.estimator.predict_proba(X), once.estimator.predict_proba(X))
 
 
 # ------------------------------------------------------------- what a fresh-eyes review found

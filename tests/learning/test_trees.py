@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
@@ -54,6 +56,48 @@ def test_rows_are_drawn_in_proportion_to_their_weights():
     rows, times = draws_of(np.zeros(3, dtype=int), [100_000], weight).rows(0)
     assert_array_equal(rows, [1, 2])
     assert_allclose(times / 100_000, [0.25, 0.75], atol=0.005)  # 3.6 standard errors
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**31 - 1), st.integers(1, 40), st.integers(1, 3))
+def test_draws_of_groups_have_the_requested_sizes_and_leave_groups_out(seed, n_groups, n_labels):
+    rng = np.random.default_rng(seed)
+    groups = np.unique(rng.integers(n_groups, size=200), return_inverse=True)[1]
+    y, weight = rng.integers(n_labels, size=200), rng.random(200)
+    sizes = np.bincount(y, minlength=n_labels)
+    rows, times = Draws.of(y, n_labels, weight, lambda _: sizes, groups).rows(seed)
+    assert_array_equal(np.bincount(y[rows], times, n_labels), sizes)
+    if n_groups > 20:  # a third is left out on average; none of 21: one in 10,000
+        assert len(set(groups[rows].tolist())) < groups.max() + 1
+
+
+def test_rows_of_drawn_groups_are_drawn_evenly():
+    groups = np.repeat(np.arange(200), 5)
+    draws = Draws.of(np.zeros(1000, dtype=int), 1, np.ones(1000), lambda counts: counts, groups)
+    drawn = [draws.rows(seed) for seed in range(20)]
+    # as in a bootstrap sample of groups: 63 % of them, with all of their rows
+    assert np.mean([len(rows) for rows, _ in drawn]) == pytest.approx(632, abs=20)
+    assert np.mean([len(np.unique(groups[rows])) for rows, _ in drawn]) == pytest.approx(127, abs=5)
+
+
+def test_a_label_whose_groups_were_not_drawn_is_drawn_from_all_of_its_rows():
+    groups, y = np.arange(100) // 2, (np.arange(100) < 2).astype(int)  # label 1: one group
+    draws = Draws.of(y, 2, np.ones(100), lambda counts: counts, groups)
+    for seed in range(10):
+        rows, times = draws.rows(seed)
+        assert times[y[rows] == 1].sum() == 2
+
+
+def test_groups_with_one_row_to_draw_are_drawn_as_rows():
+    y, weight = np.repeat([0, 1], 30), np.tile([1.0, 0.0, 0.0], 20)
+    groups = np.arange(60) // 3
+    plain, grouped = (
+        Draws.of(y, 2, weight, lambda counts: counts, given) for given in (None, groups)
+    )
+    for one, other in zip(plain.rows(0), grouped.rows(0), strict=True):
+        assert_array_equal(one, other)
+    assert_array_equal(grouped.with_groups(np.array([0, 7])), [0, 1, 2, 6, 7, 8])
+    assert_array_equal(plain.with_groups(np.array([0, 7])), [0, 7])
 
 
 def test_a_seed_gives_the_same_draw_again_and_another_seed_another_one():

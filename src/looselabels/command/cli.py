@@ -157,6 +157,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
       looselabels audit animals.csv --label species
       looselabels audit animals.parquet --label species --unlabeled "?" -o out/
       looselabels audit pets.csv --label kind --negative other
+      looselabels audit scans.csv --label finding --groups patient
       looselabels audit animals.csv --label species --proba mine.npy
 
     DATA is a CSV or Parquet file, or - for CSV from stdin. The folder contains labels.csv (the
@@ -409,17 +410,23 @@ def _fit(frame, y, labels, options, notes, proba=None):
     With `proba`, a file with the probabilities of another model, there is no matrix.
     """
     from looselabels.command import fitting
-    from looselabels.command.features import Features
+    from looselabels.command.features import Features, read_groups
 
     seed, jobs = options["seed"], options["jobs"]
     if proba is not None:
+        if options["groups"] is not None:
+            raise click.UsageError("Pass either --groups or --proba, which needs no fit.")
         return fitting.fit_from_proba(_load_proba(proba), y, labels, seed=seed), None, None
     chosen, model = options["features"], options["model"]
     columns = None if chosen is None else [*dict.fromkeys(map(str.strip, chosen.split(",")))]
     impute = model in ("linear", "kernel")
-    features, X = Features.fit_transform(frame, label=labels.column, columns=columns, impute=impute)
+    groups = read_groups(frame, options["groups"], labels.column)
+    features, X = Features.fit_transform(
+        frame, label=labels.column, groups=options["groups"], columns=columns, impute=impute
+    )
     notes.extend(features.notes)
-    return fitting.fit(X, y, labels, model=model, seed=seed, n_jobs=jobs), X, features
+    clf = fitting.fit(X, y, labels, model=model, groups=groups, seed=seed, n_jobs=jobs)
+    return clf, X, features
 
 
 def _load_proba(path):

@@ -23,6 +23,7 @@ from looselabels.command.tables import (
     is_text,
     nearest,
     pa,
+    row_location,
 )
 
 SCHEMA = 1
@@ -81,7 +82,7 @@ class Features:
         return cls.fit_transform(frame, label=label, columns=columns, impute=impute)[0]
 
     @classmethod
-    def fit_transform(cls, frame, *, label=None, columns=None, impute=False):
+    def fit_transform(cls, frame, *, label=None, groups=None, columns=None, impute=False):
         """Return the features of tables like `frame`, and the matrix of `frame`.
 
         Parameters
@@ -90,13 +91,15 @@ class Features:
             A table, as returned by `read_table`.
         label : str, default=None
             The column of labels, which is not used as a feature.
+        groups : str, default=None
+            The column of groups, which is not used as a feature.
         columns : list of str, default=None
             The columns to use, even if they look like identifiers. None: all.
         impute : bool, default=False
             Whether to replace missing numbers by the median of their column, and to add a column
             that is 1 where a number was missing. Otherwise missing numbers are NaN.
         """
-        chosen = _columns(frame, _chosen(frame, label, columns))
+        chosen = _columns(frame, _chosen(frame, label, groups, columns))
         found = [fit_column(column, columns is not None) for column in chosen]
         pixels = _pixels(found)
         ignored = [(f.column, f.why) for f in found if f.why and f.column not in pixels]
@@ -181,15 +184,40 @@ class Features:
 # ----------------------------------------------------------------------------------------- columns
 
 
-def _chosen(frame, label, columns) -> list:
+def _chosen(frame, label, groups, columns) -> list:
     """Return the names of the columns to use; raise if one of them does not exist."""
-    names = list(frame.columns)
+    names, roles = list(frame.columns), {groups: "group", label: "label"}
     check_columns(names, label, "The table")
     for name in columns or ():
         check_columns(names, name, "The table")
-        if name == label:
-            raise TableError(f"Column {short_repr(name)} is the label; it cannot be a feature too.")
-    return [name for name in (names if columns is None else columns) if name != label]
+        if name in roles:
+            raise TableError(
+                f"Column {short_repr(name)} is the {roles[name]}; it cannot be a feature too."
+            )
+    return [name for name in (names if columns is None else columns) if name not in roles]
+
+
+def read_groups(frame, column, label) -> list | None:
+    """Return the group of each row, from a column that is not the label; None without a column.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"patient": ["Ann", "Bob", "Ann"], "kind": ["cat", "dog", "cat"]})
+    >>> read_groups(frame, "patient", label="kind")
+    ['Ann', 'Bob', 'Ann']
+    """
+    if column is None:
+        return None
+    check_columns(list(frame.columns), column, "The table")
+    if column == label:
+        raise TableError(f"Column {short_repr(column)} is the label; it cannot be the group too.")
+    is_missing = frame[column].isna().to_numpy()
+    if is_missing.any():
+        raise TableError(
+            f"{row_location(frame, int(is_missing.argmax()))}: column {short_repr(column)} is "
+            "empty, but each row needs a group. Give a row that belongs to no other a group of "
+            "its own."
+        )
+    return frame[column].tolist()
 
 
 def _columns(frame, names):

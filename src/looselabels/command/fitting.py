@@ -8,7 +8,9 @@ from looselabels.learning.classifier import DecoupledClassifier
 MIN_ROWS_FOR_THREADS = 10_000  # boosting with fewer rows is faster with one thread
 
 
-def fit(X, y, labels: Labels, *, model="forest", seed=0, n_jobs=None) -> DecoupledClassifier:
+def fit(
+    X, y, labels: Labels, *, model="forest", groups=None, seed=0, n_jobs=None
+) -> DecoupledClassifier:
     """Return a classifier fitted to features and labels.
 
     `model` is "forest", "linear", "kernel" or "boosting".
@@ -17,7 +19,7 @@ def fit(X, y, labels: Labels, *, model="forest", seed=0, n_jobs=None) -> Decoupl
     # threads make small trees slower, up to tenfold on busy cores
     one_thread = model == "boosting" and len(X) < MIN_ROWS_FOR_THREADS
     with threadpool_limits(1 if one_thread else None, "openmp"):
-        return clf.fit(X, y)
+        return clf.fit(X, y, groups=groups)
 
 
 def fit_from_proba(label_proba, y, labels: Labels, *, seed=0) -> DecoupledClassifier:

@@ -115,6 +115,12 @@ about_labels = add_options(
 about_model = add_options(
     click.option("--features", metavar="A,B,…", help="Columns to learn from.  [default: all]"),
     click.option(
+        "--groups",
+        metavar="COLUMN",
+        help="Column that says which rows belong together, such as a patient. They are predicted "
+        "by models that have seen none of them.  [default: copies of a row belong together]",
+    ),
+    click.option(
         "--model", type=MODELS, default="forest", show_default=True, help="Classifier to fit."
     ),
     click.option(

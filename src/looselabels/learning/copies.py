@@ -182,7 +182,8 @@ class _Cells(NamedTuple):
     n_rows: int
 
     @property
-    def n_columns(self):
+    def n_columns(self) -> int:
+        """How many columns there are."""
         return len(self.columns)
 
     @classmethod
@@ -194,25 +195,35 @@ class _Cells(NamedTuple):
             X.eliminate_zeros()
             parts = [slice(*ends) for ends in zip(X.indptr, X.indptr[1:], strict=False)]
             return cls([(X.indices[part], X.data[part]) for part in parts], X.shape[0])
-        if isinstance(X, list) and X and all(isinstance(text, str) for text in X):
-            return cls([(slice(None), words) for words in _words(X)], len(X))
-        if not isinstance(X, np.ndarray | list) and not hasattr(X, "to_numpy"):
+        columns = _dense_columns(X)
+        if not columns or not len(columns[0]):
             return None
-        try:
-            array = np.asarray(X) if isinstance(X, np.ndarray | list) else X.to_numpy()
-        except (TypeError, ValueError):  # rows of different lengths
-            return None
-        if not array.size or array.dtype.kind not in "biufMmOUS":
-            return None
-        array = array.reshape(len(array), -1)
-        if array.shape[1] == 1 and all(isinstance(text, str) for text in array[:, 0].tolist()):
-            return cls([(slice(None), words) for words in _words(array[:, 0])], len(array))
-        return cls([(slice(None), column) for column in array.T], len(array))
+        if len(columns) == 1 and all(isinstance(text, str) for text in columns[0]):
+            columns = _words(columns[0])
+        return cls([(slice(None), column) for column in columns], len(columns[0]))
 
     def hashed(self, keys) -> Iterator[tuple]:
         """Yield the rows of each column, and a hash of each of their values."""
         for (rows, values), key in zip(self.columns, keys, strict=True):
             yield rows, _mixed(_bits(values) ^ key)
+
+
+def _dense_columns(X) -> list:
+    """Return the columns of an array, a list, a DataFrame or a Series; [] for other types."""
+    if isinstance(X, list) and all(isinstance(text, str) for text in X):
+        return [X]  # an array would be as wide as the longest text
+    try:
+        if isinstance(X, np.ndarray | list):
+            parts = [np.asarray(X)]
+        elif hasattr(X, "columns"):
+            parts = [X[name].to_numpy() for name in dict.fromkeys(X.columns)]
+        else:
+            parts = [X.to_numpy()]
+    except (AttributeError, TypeError, ValueError):  # another type, or rows of different lengths
+        return []
+    if any(part.dtype.kind not in "biufMmOUS" or not part.size for part in parts):
+        return []
+    return [column for part in parts for column in part.reshape(len(part), -1).T]
 
 
 def _words(texts) -> list[list]:

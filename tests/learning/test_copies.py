@@ -1,0 +1,194 @@
+"""Copies are told apart from rows that are equal by chance, and count once."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits, load_iris
+
+from looselabels.learning.copies import RowGroups, copy_groups, group_rows
+
+pandas = pytest.importorskip("pandas", reason="the extra `tables` is not installed")
+polars = pytest.importorskip("polars", reason="polars is not installed")
+
+RNG = np.random.default_rng(0)
+NUMBERS = RNG.standard_normal((120, 4))
+NUMBERS[::7, 1] = np.nan
+TEXTS = [" ".join(map(str, RNG.integers(500, size=n))) for n in RNG.integers(4, 30, 120)]
+WORDS = (RNG.random((120, 300)) < 0.05).astype(float)
+MIXED = pandas.DataFrame(
+    {
+        "size": NUMBERS[:, 0],
+        "color": RNG.choice(["red", "blue", None], 120),
+        "kind": pandas.Categorical(RNG.choice(["cat", "dog"], 120)),
+        "number": pandas.array(RNG.choice([1, 2, None], 120), dtype="Int64"),
+        "day": pandas.Timestamp("2024-01-01") + pandas.to_timedelta(RNG.integers(99, size=120)),
+    }
+)
+TWICE = np.concatenate([np.arange(120), np.arange(0, 120, 2)])  # half of the rows are there twice
+TABLES = {
+    "float": lambda rows: NUMBERS[rows],
+    "float32": lambda rows: NUMBERS[rows].astype(np.float32),
+    "lists": lambda rows: NUMBERS[rows].tolist(),
+    "int": lambda rows: (1e6 * np.nan_to_num(NUMBERS[rows])).astype(int),
+    "images": lambda rows: NUMBERS[rows].reshape(-1, 2, 2),
+    "sparse": lambda rows: sp.csr_matrix(WORDS)[rows],
+    "frame": lambda rows: MIXED.iloc[rows],
+    "objects": lambda rows: MIXED.iloc[rows].to_numpy(dtype=object),
+    "polars": lambda rows: polars.from_pandas(MIXED)[rows.tolist()],
+    "texts": lambda rows: [TEXTS[row] for row in rows],
+    "column of texts": lambda rows: pandas.DataFrame({"text": TEXTS}).iloc[rows],
+    "series of texts": lambda rows: pandas.Series(TEXTS).iloc[rows],
+}
+
+
+def one_hot(columns):
+    return np.hstack([np.eye(column.max() + 1)[column] for column in columns.T])
+
+
+def survey(n_rows=400):
+    """Return 16 yes-no answers of people who mostly answer as their party does."""
+    rng = np.random.default_rng(0)
+    lean = rng.choice([0.02, 0.1, 0.3], size=16)
+    return rng.integers(2, size=(n_rows, 1)) ^ (rng.random((n_rows, 16)) < lean)
+
+
+# ------------------------------------------------------------------------------------- detection
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_half_of_the_rows_twice_are_copies(table):
+    assert_array_equal(copy_groups(table(TWICE)), TWICE)
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_rows_that_differ_are_no_copies(table):
+    assert copy_groups(table(np.arange(120))) is None
+
+
+@pytest.mark.parametrize("one_hot_encoded", [False, True])
+@pytest.mark.parametrize(
+    ("n_values", "n_columns"), [(2, 2), (2, 3), (2, 4), (2, 6), (2, 10), (3, 5), (10, 3), (40, 2)]
+)
+def test_columns_of_few_values_have_equal_rows_by_chance(n_values, n_columns, one_hot_encoded):
+    X = np.random.default_rng(0).integers(n_values, size=(500, n_columns))
+    X = one_hot(X) if one_hot_encoded else X
+    assert len(np.unique(X, axis=0)) < 495
+    assert copy_groups(X) is None
+
+
+def test_answers_that_depend_on_each_other_are_equal_by_chance():
+    X = survey().astype(int)
+    assert len(X) - len(np.unique(X, axis=0)) > 50
+    assert copy_groups(X) is None
+    assert copy_groups(one_hot(X)) is None
+
+
+def test_few_equal_rows_do_not_matter():
+    assert copy_groups(load_iris().data) is None  # one of 150
+    assert copy_groups(NUMBERS[np.r_[:120, :4]]) is None
+    assert copy_groups(NUMBERS[np.r_[:120, :5]]) is not None
+
+
+def test_one_rich_column_is_enough():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random(300), rng.integers(2, size=(300, 9))])
+    assert copy_groups(X) is None
+    assert_array_equal(copy_groups(np.repeat(X, 2, axis=0)), np.repeat(np.arange(300), 2))
+
+
+def test_one_column_of_numbers_or_of_short_texts_says_nothing():
+    assert copy_groups(np.repeat(NUMBERS[:, :1], 2, axis=0)) is None
+    assert copy_groups(["yes", "no"] * 100) is None
+
+
+def test_minus_zero_is_zero_and_a_stored_zero_is_none():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    X[:, 0] = 0.0
+    signs = np.where(np.arange(3) == 0, -1.0, 1.0)
+    assert copy_groups(np.vstack([X, X * signs])) is not None
+    stored = sp.csr_matrix(np.vstack([X, X]) + 1)
+    stored.data -= 1
+    assert_array_equal(copy_groups(stored), np.tile(np.arange(40), 2))
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [[[1], [2]], [[3]]] * 40,
+        np.array([{}, set()] * 40, dtype=object).reshape(-1, 2),
+        np.ones((80, 2), dtype=complex),
+        np.zeros((0, 2)),
+        iter([[1.0, 2.0]] * 80),
+    ],
+    ids=["ragged", "unhashable", "complex", "empty", "iterator"],
+)
+def test_nothing_is_found_in_other_types(X):
+    assert copy_groups(X) is None
+
+
+def test_a_large_table_takes_seconds():
+    X = load_digits().data
+    assert_array_equal(copy_groups(np.tile(X, (3, 1))), np.tile(np.arange(len(X)), 3))
+
+
+# --------------------------------------------------------------------------------- groups, weights
+
+
+def test_groups_can_have_any_names():
+    for groups in (
+        ["b", "a", "b"],
+        np.array([7, 3, 7]),
+        pandas.Series(["b", "a", "b"]),
+        (2.5, 1, 2.5),
+    ):
+        found = group_rows(np.zeros((3, 1)), groups)
+        assert_array_equal(found.group_index, [0, 1, 0])
+        assert not found.are_copies
+
+
+def test_groups_of_one_row_each_are_no_groups_and_stop_the_search_for_copies():
+    X = np.repeat(NUMBERS, 2, axis=0)
+    assert group_rows(X).are_copies
+    assert group_rows(X, range(240)) is None
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([1, 2], "groups has 2 values; X has 3 rows"),
+        ([1, None, 2], "row 1 has none"),
+        ([1.0, 2.0, np.nan], "row 2 has none"),
+        ([[1], [2], [1]], r"names or numbers; it starts with \[1\]"),
+    ],
+)
+def test_bad_groups_are_refused(groups, message):
+    with pytest.raises(ValueError, match=message):
+        group_rows(np.zeros((3, 1)), groups)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.floats(0, 9)), min_size=1))
+def test_copies_count_once_and_move_no_weight_between_labels(rows):
+    names, labels, weight = (np.array(column) for column in zip(*rows, strict=True))
+    index = np.unique(names, return_inverse=True)[1]
+    groups = RowGroups(index, are_copies=True)
+    counts = groups.count_once(labels, weight)
+    for group in np.unique(index):
+        own = index == group
+        for label in range(3):
+            rows_of = own & (labels == label)
+            assert_allclose(counts[rows_of].sum(), weight[rows_of].sum() / own.sum())
+            assert np.count_nonzero(counts[rows_of]) <= 1
+    assert groups.n_copies == len(rows) - len(np.unique(index))
+    assert RowGroups(index).count_once(labels, weight) is weight
+
+
+def test_the_design_effect_is_that_of_a_mean_over_rows():
+    rng = np.random.default_rng(0)
+    sizes = np.array([1] * 50 + [4] * 10)
+    groups = RowGroups(np.repeat(np.arange(60), sizes), are_copies=True)
+    means = [np.repeat(rng.standard_normal(60), sizes).mean() for _ in range(20_000)]
+    assert np.var(means) * 90 == pytest.approx(groups.copies_per_row, rel=0.03)
+    assert RowGroups(groups.group_index).copies_per_row == 1
