@@ -6,11 +6,12 @@ from copy import copy
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import StandardScaler
 
 from looselabels import BalancedForestClassifier, DecoupledClassifier, Transition
 from looselabels.auditing.audit import DOUBTED, POSSIBLE, Audit, audit
@@ -626,3 +627,43 @@ def test_one_label_and_missing_ones_are_predicted_against_each_other():
             GaussianNB(), negative="dog", class_prior={"cat": 0.6}, cv=3, random_state=0
         )
         assert audit(clf.fit(columns, y), y).has_useless_features == useless
+
+
+# ----------------------------------------------------------------------------------------- copies
+
+
+def wrong_labels(clf, X, y):
+    """Return the interval of the number of wrong labels around the expected number."""
+    found = audit(clf.fit(X, y), y)
+    wrong = found.summary()["wrong"]
+    return np.array([wrong["low"], wrong["expected"], wrong["high"]]), found
+
+
+@pytest.mark.parametrize("noise", ["estimate", 0.1])
+@pytest.mark.parametrize("estimator", [None, LogisticRegression()], ids=["forest", "linear"])
+def test_a_table_repeated_three_times_has_three_times_the_wrong_labels(estimator, noise):
+    X, classes = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    wrong = np.random.default_rng(0).random(len(X)) < 0.1
+    y = np.where(wrong, 1 - classes, classes)
+    clf = DecoupledClassifier(estimator, noise=noise, refit=False, random_state=0)
+    once, _ = wrong_labels(clf, X, y)
+    thrice, found = wrong_labels(clf, np.repeat(X, 3, axis=0), np.repeat(y, 3))
+    assert thrice[1] == pytest.approx(3 * once[1], rel=0.05)
+    width = np.ptp(thrice) / thrice[1]
+    assert width == pytest.approx(np.ptp(once) / once[1], rel=0.1)
+    assert thrice[0] < 3 * wrong.sum() < thrice[2]
+    (copies,) = (finding for finding in found.findings if finding.kind == "copies")
+    assert copies.words.startswith("1,138 of 1,707 rows are copies of other rows.")
+
+
+def test_explicit_groups_do_not_reduce_the_evidence():
+    y = np.arange(90) % 2
+    X = np.random.default_rng(0).standard_normal((90, 2)) + 4 * y[:, None]
+    clf = DecoupledClassifier(GaussianNB(), noise=0.1, random_state=0)
+    widths = [np.ptp(wrong_labels(clf, X, y)[0])]
+    found = audit(clf.fit(X, y, groups=np.arange(90) // 3), y)
+    widths.append(found.summary()["wrong"]["high"] - found.summary()["wrong"]["low"])
+    assert found.copies_per_row == 1
+    assert not any(finding.found for finding in found.findings if finding.kind == "copies")
+    assert widths[0] == widths[1]

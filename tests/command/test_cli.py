@@ -766,3 +766,45 @@ def test_columns_that_do_not_predict_the_labels_give_no_count(tmp_path, monkeypa
     page = Path("noise-audit/report.html").read_text(encoding="utf-8")
     assert "Wrong labels cannot be found" in page
     assert "Probably wrong" not in page
+
+
+# ---------------------------------------------------------------------------------- groups, copies
+
+
+def repeated_animals():
+    """Return a table in which every animal is there three times, under the name of the animal."""
+    frame = animals(60, unlabeled=0)
+    frame["name"] = [f"animal {k}" for k in range(60)]
+    return frame.loc[np.repeat(np.arange(60), 3)]
+
+
+def test_copies_are_counted_on_the_page_and_in_the_terminal():
+    repeated_animals().drop(columns="name").to_csv("data.csv", index=False)
+    found = called("audit", "data.csv", "--label", "species", *QUICK)
+    assert found.code == 0, found.err
+    said = "120 of 180 rows are copies of other rows"
+    assert said in found.err
+    assert said in Path("data-audit/report.html").read_text(encoding="utf-8")
+    assert said in " ".join(json.loads(Path("data-audit/summary.json").read_text())["warnings"])
+
+
+@pytest.mark.parametrize("command", ["audit", "fit"])
+def test_a_column_of_groups_keeps_rows_together_and_is_no_feature(command, monkeypatch):
+    repeated_animals().to_csv("data.csv", index=False)
+    seen = []
+
+    def spy(X, y, labels, *, groups, **options):
+        seen.append((X.shape, groups))
+        return plain(X, y, labels, groups=groups, **options)
+
+    plain = fitting.fit
+    monkeypatch.setattr(fitting, "fit", spy)
+    words = (command, "data.csv", "--label", "species", "--groups", "name", *QUICK)
+    found = called(*words)
+    assert found.code == 0, found.err
+    ((shape, groups),) = seen
+    assert shape == (180, 2)
+    assert groups == [f"animal {k}" for k in np.repeat(np.arange(60), 3)]
+    assert "copies" not in found.err
+    if command == "audit":
+        assert "--groups name" in Path("data-audit/report.html").read_text(encoding="utf-8")

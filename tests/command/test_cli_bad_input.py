@@ -326,3 +326,27 @@ def test_a_label_of_the_design_that_is_not_there_is_noted():  # fault 21
     found = called(*words, "--design", "design.json")
     assert found.code == 0, found.err
     assert "Labels ['cow'] of the transition do not occur in y" in found.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--groups", "naem"), 3, "The table has no column 'naem'. Did you mean 'name'?"),
+        (("--groups", "species"), 3, "Column 'species' is the label; it cannot be the group too."),
+        (("--groups", "name"), 3, "data.csv, line 4: column 'name' is empty, but each row needs a"),
+        (
+            ("--groups", "size", "--features", "size"),
+            3,
+            "Column 'size' is the group; it cannot be a feature too.",
+        ),
+        (("--groups", "size", "--proba", "p.npy"), 2, "Pass either --groups or --proba"),
+    ],
+)
+def test_bad_groups_are_one_line(words, code, said):
+    frame = animals(20).assign(name=[f"pet {k}" for k in range(20)])
+    frame.loc[2, "name"] = None
+    frame.to_csv("data.csv", index=False)
+    found = called("audit", "data.csv", "--label", "species", *words)
+    assert found.code == code
+    assert said in found.err
+    assert files() == ["data.csv"]

@@ -104,6 +104,11 @@ def test_one_column_of_numbers_or_of_short_texts_says_nothing():
     assert copy_groups(["yes", "no"] * 100) is None
 
 
+def test_a_few_different_rows_are_no_sample():
+    assert copy_groups(np.tile(NUMBERS[:19], (5, 1))) is None
+    assert copy_groups(np.tile(NUMBERS[:20], (5, 1))) is not None
+
+
 def test_minus_zero_is_zero_and_a_stored_zero_is_none():
     X = np.random.default_rng(0).standard_normal((40, 3))
     X[:, 0] = 0.0

@@ -21,6 +21,7 @@ from scipy.sparse import issparse
 from looselabels._validation import short_repr
 
 MIN_SHARE, MIN_COPIES = 0.01, 5  # of the rows, and how many; fewer copies do not matter
+MIN_ROWS = 20  # different rows; with fewer, nothing can be said about chance
 TIMES_CHANCE = 3  # how many times as many rows are copies as after shuffling
 MIN_DISTINCT = 0.75  # of the different rows differ in half of the columns
 N_SPLITS = 8  # into halves of the columns; one half of each must do
@@ -148,7 +149,8 @@ def copy_groups(X, random_state=0) -> np.ndarray | None:
     except TypeError:  # a value that cannot be hashed
         return None
     distinct, index = np.unique(found, return_inverse=True)
-    if len(found) - len(distinct) < max(MIN_SHARE * len(found), MIN_COPIES):
+    n_copies = len(found) - len(distinct)
+    if len(distinct) < MIN_ROWS or n_copies < max(MIN_SHARE * len(found), MIN_COPIES):
         return None
     return None if _is_chance(table, keys, found, rng) else _codes(index.tolist())
 
