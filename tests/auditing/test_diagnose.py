@@ -288,6 +288,7 @@ def test_every_finding_is_a_sentence(rng):
         "calibration",
         "missing",
         "features",
+        "copies",
     ]
     for finding in findings:
         assert finding.words[0].isupper()
