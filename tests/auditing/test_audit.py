@@ -2,6 +2,7 @@
 
 import json
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ PARTS = [
     "classes", "transition", "wrong", "flow", "calibration", "infeasible",
     "unsupported_labels", "indistinct_classes", "converged", "findings",
 ]  # fmt: skip
+NO_NUMBERS = dict.fromkeys(("expected", "low", "high", "doubted"))
 HOSTILE = ["<script>", "a\nb", "\x1b[31mred", "x" * 300, "", " ", "label", "{0}", "\u202egnp", "é"]
 
 
@@ -274,7 +276,7 @@ def test_a_summary_is_json_with_all_its_parts_and_finite_numbers(parameters):
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert np.isfinite(numbers(summary)).all()
     assert summary["schema"] == 1
-    assert set(summary["wrong"]) == {"expected", "low", "high", "doubted"}
+    assert set(summary["wrong"]) == {"expected", "low", "high", "doubted", "why_no_count"}
     assert set(summary["transition"]) == {"classes", "labels", "proba", "low", "high"}
     assert set(summary["calibration"]) == {"bins", "error"}
     assert all(
@@ -315,8 +317,7 @@ def test_the_same_seed_gives_the_same_summary_and_another_one_a_similar_one(part
 def test_if_labels_cannot_be_wrong_none_is_doubted():
     clf, labels, _ = fitted(Transition.identity(NAMES))
     found = audit(clf, labels)
-    wrong = {"expected": 0.0, "low": 0.0, "high": 0.0, "doubted": 0}
-    assert found.summary()["wrong"] == wrong
+    assert not found.doubt.any()
     assert set(found.table()["why"]) == {"fits"}
 
 
@@ -341,7 +342,9 @@ def test_an_audit_without_labels_has_nothing_to_doubt(partly):
     clf, _, X = partly
     summary = audit(clf, [None] * 20, X[:20]).summary()
     assert summary["n_labeled"] == 0
-    assert summary["wrong"] == {"expected": 0.0, "low": 0.0, "high": 0.0, "doubted": 0}
+    assert summary["wrong"] == NO_NUMBERS | {
+        "why_no_count": "No row has a label, so there is no label to check."
+    }
     assert summary["calibration"] == {"bins": [], "error": None}
 
 
@@ -367,6 +370,20 @@ def test_an_audit_is_shown_in_one_line(found):
         f"Audit(300 rows, {found.is_labeled.sum()} labeled: {wrong['low']:.0f} to "
         f"{wrong['high']:.0f} labels wrong, {wrong['doubted']} to look at)"
     )
+
+
+def test_an_interval_that_reaches_zero_is_shown_as_an_upper_bound(found):
+    few = found.class_proba_given_label.copy()
+    right = found.is_right[found.label_index]
+    few[found.is_labeled] = np.where(right, 1.0, 0.0)[found.is_labeled]
+    sources = found.model.sources._replace(noise="estimated")
+    found = replace(found, model=found.model._replace(sources=sources), class_proba_given_label=few)
+    assert repr(found).endswith("labeled: no sign of wrong labels, 0 to look at)")
+    row = int(np.argmax(found.is_labeled))
+    few[row] = np.where(right[row], 0.4, 0.6 / (few.shape[1] - 1))
+    found = replace(found, class_proba_given_label=few)
+    assert found.summary()["wrong"]["high"] > found.summary()["wrong"]["low"] == 0
+    assert repr(found).endswith("labeled: at most 3 labels wrong, 1 to look at)")
 
 
 def test_names_of_any_kind_are_kept():
@@ -448,6 +465,31 @@ def test_parameters_that_are_set_after_the_fit_change_nothing(fit_to, parameters
 
 
 @pytest.mark.parametrize(
+    ("name", "parameters", "is_counted"),
+    [
+        ("noisy", {"noise": 0.0}, False),
+        ("partly", {"transition": HALF, "noise": 0.0}, False),
+        ("positive", {"negative": "other", "noise": 0.0}, False),
+        ("positive", {"negative": "other", "noise": 0.05}, True),
+        ("partly", {"transition": HALF, "noise": 0.1}, True),
+        ("noisy", {"noise": "estimate"}, True),
+    ],
+)
+def test_labels_that_were_taken_to_be_right_are_not_counted(fit_to, name, parameters, is_counted):
+    clf, labels = fit_to(name, **parameters)
+    found = audit(clf, labels)
+    if is_counted:
+        assert found.why_no_count is None
+        return
+    assert found.why_no_count == (
+        "Labels were taken to be right: noise is 0. "
+        "Fit with noise='estimate' to look for wrong labels."
+    )
+    assert found.summary()["wrong"] == NO_NUMBERS | {"why_no_count": found.why_no_count}
+    assert repr(found).endswith(f"labeled. {found.why_no_count})")
+
+
+@pytest.mark.parametrize(
     ("name", "parameters", "expected"),
     [  # label rates, noise, class prior, transition
         ("partly", {"transition": HALF, "noise": 0.1}, "specified specified implied specified"),
@@ -506,9 +548,10 @@ def distances(summary):
         return np.maximum(np.maximum(low - value, value - high), 0)
 
     shares = [[c[k] for c in summary["classes"]] for k in ("low", "share", "high")]
+    wrong = [summary["wrong"][k] for k in ("low", "expected", "high")]
     return {
         "classes": outside(shares),
-        "wrong": outside([summary["wrong"][k] for k in ("low", "expected", "high")]),
+        "wrong": outside([0, 0, 0] if summary["wrong"]["why_no_count"] else wrong),
         "transition": outside([summary["transition"][k] for k in ("low", "proba", "high")]),
     }
 
@@ -601,10 +644,12 @@ def test_features_that_say_nothing_give_no_count_of_wrong_labels():
         X, y = rng.standard_normal((300, 5)), rng.integers(0, 3, 300)
         clf = DecoupledClassifier(GaussianNB(), noise="estimate", cv=3, random_state=0).fit(X, y)
         found = audit(clf, y)
-        n_useful += not found.has_useless_features
-        if found.has_useless_features:
-            assert found.summary()["wrong"]["expected"] is None
-            assert "do not predict the labels" in repr(found)
+        n_useful += found.why_no_count is None
+        if found.why_no_count is not None:
+            assert found.why_no_count.endswith("the features do not predict the labels.")
+            wrong = NO_NUMBERS | {"why_no_count": found.why_no_count}
+            assert found.summary()["wrong"] == wrong
+            assert repr(found) == f"Audit(300 rows, 300 labeled. {found.why_no_count})"
     assert n_useful <= 1  # two standard errors: 2 % of them by chance
 
 
@@ -616,6 +661,7 @@ def test_useful_features_give_a_count_and_the_accuracy_of_the_labels():
     predicted = clf.label_scores_.label_proba.argmax(axis=1)
     assert summary["label_accuracy"] == pytest.approx(np.mean(predicted == labels))
     assert summary["wrong"]["expected"] is not None
+    assert summary["wrong"]["why_no_count"] is None
 
 
 def test_one_label_and_missing_ones_are_predicted_against_each_other():
@@ -626,7 +672,10 @@ def test_one_label_and_missing_ones_are_predicted_against_each_other():
         clf = DecoupledClassifier(
             GaussianNB(), negative="dog", class_prior={"cat": 0.6}, cv=3, random_state=0
         )
-        assert audit(clf.fit(columns, y), y).has_useless_features == useless
+        (finding,) = (
+            one for one in audit(clf.fit(columns, y), y).findings if one.kind == "features"
+        )
+        assert finding.found == useless
 
 
 # ----------------------------------------------------------------------------------------- copies

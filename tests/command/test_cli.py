@@ -103,7 +103,8 @@ def test_json_is_alone_on_stdout_and_all_else_on_stderr(audited):
     summary = json.loads(audited.result.out)
     assert summary == json.loads((audited.out / "summary.json").read_text())
     assert summary["n_rows"] == 100
-    assert "labels are wrong" in audited.result.err
+    assert f"of {summary['n_labeled']} labels" in audited.result.err
+    assert "Labels predicted  " in audited.result.err
     assert "Page: animals-audit/report.html" in audited.result.err
 
 
@@ -344,8 +345,9 @@ def test_an_audit_that_cannot_find_wrong_labels_says_so():
     Path("data.csv").write_text(CSV)
     words = ("audit", "data.csv", "--label", "species", "--model", "kernel", "--noise", "0")
     found = called(*words)
-    assert "You specified that labels are correct. To find wrong labels, pass --noise." in found.err
-    assert "are wrong" not in found.err
+    assert "Labels were taken to be right: --noise is 0. Pass --noise estimate" in found.err
+    assert "wrong  " not in found.err
+    assert "--noise is 0. Pass --noise estimate" in Path("data-audit/report.html").read_text()
 
 
 def test_a_design_specifies_the_transition():

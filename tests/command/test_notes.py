@@ -12,8 +12,10 @@ from looselabels.command.features import Features
 from looselabels.command.notes import (
     collect_warnings,
     describe,
+    describe_result,
     ignored_columns,
     violated_assumptions,
+    why_no_count,
 )
 from tests.command.calls import animals, fitted_animals
 
@@ -50,6 +52,30 @@ def test_the_source_of_the_noise_is_said(noise, sentence):
     assert sentence in words
     assert f"{found.is_labeled.sum()} of 60 rows have a label" in words
     assert "Labels are missing at random" in words
+
+
+def test_the_result_has_the_accuracy_of_the_labels_and_the_interval(fitted):
+    content = audit(fitted.clf, fitted.y).summary()
+    content["wrong"] |= {"expected": 4.0, "low": 2.0, "high": 7.0, "doubted": 3}
+    content["label_accuracy"] = 0.934
+    assert describe_result(content) == [
+        f"About 4 of {content['n_labeled']} labels ({4 / content['n_labeled']:.0%}) are probably "
+        "wrong; 3 should be checked first.",
+        "  Rows              60",
+        f"  Labeled           {content['n_labeled']}  {content['n_labeled'] / 60:.0%} of rows",
+        "  Labels predicted  93%  correctly, by a model without the row",
+        "  Probably wrong    4  90% interval: 2 to 7",
+        "  Check first       3  more likely wrong than right",
+    ]
+
+
+def test_why_there_is_no_count_is_said_in_the_words_of_the_command(fitted):
+    assert why_no_count(audit(fitted.clf, fitted.y)) is None
+    found, _ = described(noise=0.0)
+    assert why_no_count(found).endswith("Pass --noise estimate to look for wrong labels.")
+    useless = Finding("features", True, None, "")
+    found = replace(audit(fitted.clf, fitted.y), findings=(useless,))
+    assert why_no_count(found).endswith("the columns do not predict the labels.")
 
 
 def test_the_source_of_the_noise_is_that_of_the_audit_and_not_of_the_options(fitted):

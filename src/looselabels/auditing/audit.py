@@ -6,6 +6,7 @@ is combined with names and sentences.
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,13 @@ MAX_ROWS = 5_000  # from which shares of all rows are computed
 MAX_LETTERS = 10_000  # of a name that is converted to text
 COLUMNS = ("row", "label", "suggestion", "class_proba", "label_proba", "doubt", "why")
 TABLES = {"pandas": '"looselabels[tables]"', "polars": "polars"}
+
+# Why wrong labels are not counted (`Audit.why_no_count`).
+NO_LABELS = "No row has a label, so there is no label to check."
+TAKEN_TO_BE_RIGHT = (
+    "Labels were taken to be right: noise is 0. Fit with noise='estimate' to look for wrong labels."
+)
+USELESS_FEATURES = "Wrong labels cannot be found: the features do not predict the labels."
 
 
 def audit(
@@ -124,18 +132,30 @@ class Audit:
     random_state: Any = 0
 
     def __repr__(self):
-        if self.has_useless_features:
-            return f"Audit({len(self.label_index)} rows: the features do not predict the labels)"
-        low, high = quantile_interval(self._n_wrong)
-        return (
-            f"Audit({len(self.label_index)} rows, {self.is_labeled.sum()} labeled: "
-            f"{low:.0f} to {high:.0f} labels wrong, {(self.doubt > DOUBTED).sum()} to look at)"
+        size, wrong = (
+            f"{len(self.label_index)} rows, {self.is_labeled.sum()} labeled",
+            self._wrong(),
         )
+        if self.why_no_count is not None:
+            return f"Audit({size}. {self.why_no_count})"
+        low, high = round(wrong["low"]), ceil(wrong["high"])
+        if low:
+            count = f"{low} to {round(wrong['high'])} labels wrong"
+        else:  # that none is wrong cannot be known
+            count = f"at most {high} labels wrong" if high else "no sign of wrong labels"
+        return f"Audit({size}: {count}, {wrong['doubted']} to look at)"
 
     @property
-    def has_useless_features(self) -> bool:
-        """Whether the features do not predict the labels, so that wrong ones cannot be found."""
-        return any(finding.kind == "features" and finding.found for finding in self.findings)
+    def why_no_count(self) -> str | None:
+        """Why wrong labels cannot be counted, in a sentence; None: they can."""
+        if not self.is_labeled.any():
+            return NO_LABELS
+        is_possible = np.any(self.transition.proba.T[~self.is_right] > 0)
+        if self.model.sources.noise != "estimated" and not is_possible:
+            return TAKEN_TO_BE_RIGHT
+        if any(finding.kind == "features" and finding.found for finding in self.findings):
+            return USELESS_FEATURES
+        return None
 
     # ------------------------------------------------------------------------------- rows
 
@@ -288,8 +308,9 @@ class Audit:
         return _named_matrix(self.transition) | {"low": low.tolist(), "high": high.tolist()}
 
     def _wrong(self):
-        if self.has_useless_features:  # no count is better than a wrong one
-            return {"expected": None, "low": None, "high": None, "doubted": None}
+        why = {"why_no_count": self.why_no_count}
+        if self.why_no_count is not None:  # no count is better than a wrong one
+            return dict.fromkeys(("expected", "low", "high", "doubted")) | why
         expected = self._n_wrong.mean()
         low, high = quantile_interval(self._n_wrong, estimate=expected)
         return {
@@ -297,7 +318,7 @@ class Audit:
             "low": float(low),
             "high": float(high),
             "doubted": int(np.sum(self.doubt > DOUBTED)),
-        }
+        } | why
 
     def _calibration(self):
         named = can_be_wrong(self.transition)

@@ -466,19 +466,12 @@ def _draw(transition, file, kind):
 
 def _print_findings(content, out):
     """Print what an audit found, in a few lines."""
-    wrong, n_labeled = content["wrong"], content["n_labeled"]
+    from looselabels.command.notes import describe_result
+
     for note in content["warnings"]:
         print_line(f"Note: {note}")
-    if content["sources"]["noise"] == "specified" and wrong["high"] == 0:
-        print_line("You specified that labels are correct. To find wrong labels, pass --noise.")
-    elif wrong["expected"] is None:
-        print_line("Wrong labels cannot be found: the columns do not predict the labels.")
-    else:
-        print_line(
-            f"About {wrong['expected']:.0f} of {n_labeled:,} labels are wrong (90% interval: "
-            f"{wrong['low']:.0f} to {wrong['high']:.0f}); {wrong['doubted']:,} are more likely "
-            "wrong than right."
-        )
+    for sentence in describe_result(content):
+        print_line(sentence)
     print_line(f"Page: {shortest(out / 'report.html')}")
 
 

@@ -5,11 +5,20 @@ from contextlib import contextmanager
 
 from looselabels._names import shown
 from looselabels._validation import short_repr
-from looselabels.auditing.audit import Audit
+from looselabels.auditing.audit import TAKEN_TO_BE_RIGHT, USELESS_FEATURES, Audit
+from looselabels.auditing.report import facts, verdict
 from looselabels.command.features import Features
 from looselabels.command.labels import Labels
 
 MAX_COLUMNS = 5  # ignored columns that are named
+# What the command says in place of sentences that name a parameter of the library.
+WORDS_OF_COMMAND = {
+    TAKEN_TO_BE_RIGHT: (
+        "Labels were taken to be right: --noise is 0. Pass --noise estimate to look for wrong "
+        "labels."
+    ),
+    USELESS_FEATURES: "Wrong labels cannot be found: the columns do not predict the labels.",
+}
 
 
 @contextmanager
@@ -27,6 +36,19 @@ def collect_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = note
         yield notes
+
+
+def why_no_count(found: Audit) -> str | None:
+    """Return why wrong labels cannot be counted, in the words of the command; None: they can."""
+    return WORDS_OF_COMMAND.get(found.why_no_count or "", found.why_no_count)
+
+
+def describe_result(content) -> list[str]:
+    """Return the verdict and the main numbers of the page as lines for the terminal."""
+    numbers = facts(content)
+    width = max(len(name) for name, _, _ in numbers)
+    lines = (f"  {name:<{width}}  {number}  {note}".rstrip() for name, number, note in numbers)
+    return [verdict(content), *lines]
 
 
 def describe(found: Audit, labels: Labels) -> list[str]:

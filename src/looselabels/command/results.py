@@ -10,7 +10,12 @@ from looselabels.auditing.report import render
 from looselabels.command.features import Features
 from looselabels.command.labels import Labels
 from looselabels.command.models import MODEL_FILES
-from looselabels.command.notes import describe, ignored_columns, violated_assumptions
+from looselabels.command.notes import (
+    describe,
+    ignored_columns,
+    violated_assumptions,
+    why_no_count,
+)
 from looselabels.command.tables import add_columns, values_of_one_type
 from looselabels.command.writing import table_writer
 
@@ -46,6 +51,7 @@ def page_content(found: Audit, labels: Labels, data, command, notes, features=No
 
     content = found.summary()
     content["design"]["words"] = describe(found, labels)
+    content["wrong"]["why_no_count"] = why_no_count(found)
     content |= {
         "data": data,
         "label_column": labels.column,

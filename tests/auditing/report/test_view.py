@@ -181,10 +181,21 @@ def test_a_summary_of_0_1_has_no_sources_and_is_shown(audited, request):
 
 
 def test_labels_that_cannot_be_wrong_are_not_said_to_be_right(positive_unlabeled):
-    n_labeled = positive_unlabeled.is_labeled.sum()
-    html = render(content_of(positive_unlabeled))
-    assert f"All {n_labeled} labels were assumed to be correct, so none of them is doubted." in html
-    assert "Probably wrong" not in html
+    text = Page(render(content_of(positive_unlabeled))).text
+    assert positive_unlabeled.why_no_count in text
+    assert "Fit with noise='estimate' to look for wrong labels." in text
+    assert "Probably wrong" not in text
+
+
+def test_a_number_that_can_be_zero_is_an_upper_bound(noise_estimated):
+    content = content_of(noise_estimated)
+    wrong = content["wrong"] | {"expected": 2.0, "low": 0.0, "high": 8.6}
+    text = Page(render(content | {"wrong": wrong})).text
+    assert "At most 9 of" in text
+    assert "Probably wrongat most 9 upper end of the 90% interval" in text
+    assert "0 to 9" not in text
+    none = content["wrong"] | {"expected": 0.0, "low": 0.0, "high": 0.0}
+    assert "Probably wrongnone found" in Page(render(content | {"wrong": none})).text
 
 
 # ---------------------------------------------------------------------------- labels and classes

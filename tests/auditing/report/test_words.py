@@ -6,9 +6,9 @@ from looselabels.auditing.report import _words as words
 from looselabels.estimation.reliability import LARGE_ERROR, SMALL_ERROR
 
 
-def verdict(expected, doubted, n_labeled=180, **settings):
-    wrong = {"expected": expected, "doubted": doubted}
-    return words.verdict({"n_labeled": n_labeled, "wrong": wrong}, **settings)
+def verdict(expected, doubted, n_labeled=180, **more):
+    wrong = {"expected": expected, "doubted": doubted, **more}
+    return words.verdict({"n_labeled": n_labeled, "wrong": wrong})
 
 
 def test_verdict_is_one_sentence():
@@ -22,14 +22,25 @@ def test_verdict_is_one_sentence():
         "About 9 of 180 labels (5%) are probably wrong; "
         "no single label is more likely wrong than right."
     )
-    assert verdict(0.2, 0) == "Probably none of the 180 labels is wrong."
-    assert verdict(0.4, 1) == (
-        "Probably none of the 180 labels is wrong; 1 should be checked first."
+    assert verdict(None, None, why_no_count="Labels were taken to be right.") == (
+        "Labels were taken to be right."
     )
-    assert verdict(None, 0, 0) == "No row has a label, so there is no label to check."
-    assert verdict(0.0, 0, noise_is_possible=False) == (
-        "All 180 labels were assumed to be correct, so none of them is doubted."
+    assert verdict(None, None) == "Wrong labels were not counted."
+
+
+def test_an_interval_that_reaches_zero_is_an_upper_bound():
+    assert verdict(4.2, 2, low=0.4, high=11.1) == (
+        "At most 12 of 180 labels (7%) are wrong; 2 should be checked first."
     )
+    assert verdict(0.1, 0, low=0.0, high=0.3) == (
+        "At most 1 of 180 labels (0.6%) is wrong; no single label is more likely wrong than right."
+    )
+    assert verdict(4.2, 2, low=0.6, high=11.1).startswith("About 4 of 180 labels")
+
+
+def test_zero_is_never_certain():
+    for wrong in ({"low": 0.0, "high": 0.0}, {"low": None, "high": None}, {}):
+        assert verdict(0.0, 0, **wrong).startswith("No sign of wrong labels was found among 180")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ from importlib.resources import files
 
 from looselabels._validation import import_extra
 from looselabels.auditing.report._thumbnails import thumbnails
-from looselabels.auditing.report._view import MAX_ROWS, view
-from looselabels.auditing.report._words import clean, count, name, percent, plural
+from looselabels.auditing.report._view import MAX_ROWS, facts, view
+from looselabels.auditing.report._words import clean, count, name, percent, plural, verdict
+
+__all__ = ["facts", "render", "verdict"]
 
 MAX_BYTES = 1_500_000  # small enough to be sent by mail
 IMAGE_MARKUP = 200  # bytes of HTML around each image, at most

@@ -17,6 +17,7 @@ from looselabels.auditing.report._words import (
     interval,
     is_interval,
     is_number,
+    max_wrong,
     name,
     percent,
     transition_sentence,
@@ -37,10 +38,9 @@ def view(content: Mapping) -> dict:
     used, is_right = Matrix.from_json(content.get("transition")), _is_right(content)
     assumed = _assumed_matrix(content, used)
     flows = _flows(content, is_right)
-    noise_is_possible = _noise_is_possible(content, used, is_right)
     return {
-        "verdict": verdict(content, noise_is_possible),
-        "facts": _facts(content, noise_is_possible),
+        "verdict": verdict(content),
+        "facts": facts(content),
         "warnings": warnings(content),
         "data": content.get("data"),
         "label_column": content.get("label_column"),
@@ -57,7 +57,7 @@ def view(content: Mapping) -> dict:
     }
 
 
-def _facts(content, noise_is_possible: bool) -> list[tuple[str, str, str]]:
+def facts(content: Mapping) -> list[tuple[str, str, str]]:
     """Return the main numbers as (name, number, note)."""
     n_rows, n_labeled, wrong = content["n_rows"], content["n_labeled"], content["wrong"]
     sizes = [
@@ -67,15 +67,24 @@ def _facts(content, noise_is_possible: bool) -> list[tuple[str, str, str]]:
     if is_number(content.get("label_accuracy")):
         accuracy = percent(content["label_accuracy"])
         sizes.append(("Labels predicted", accuracy, "correctly, by a model without the row"))
-    # zeros would look like a finding
-    if not noise_is_possible or not is_number(wrong["expected"]):
+    if not is_number(wrong["expected"]):
         return sizes
-    between = interval(wrong.get("low"), wrong.get("high"), count)
     return [
         *sizes,
-        ("Probably wrong", count(wrong["expected"]), between and f"90% interval: {between}"),
+        ("Probably wrong", *_number_wrong(wrong)),
         ("Check first", count(wrong["doubted"]), "more likely wrong than right"),
     ]
+
+
+def _number_wrong(wrong) -> tuple[str, str]:
+    """Return the number of wrong labels and a note; if it can be zero, only its upper end."""
+    most = max_wrong(wrong)
+    if most is None:
+        between = interval(wrong.get("low"), wrong.get("high"), count)
+        return count(wrong["expected"]), between and f"90% interval: {between}"
+    return (
+        (f"at most {count(most)}", "upper end of the 90% interval") if most else ("none found", "")
+    )
 
 
 # ---------------------------------------------------------------------------------------- matrices
@@ -85,14 +94,6 @@ def _is_right(content) -> np.ndarray | None:
     """Return which labels are right for which classes, (n_labels, n_classes)."""
     matrix = Matrix.from_json(content.get("transition")) or Matrix.from_json(content.get("design"))
     return None if matrix is None else meanings(matrix)
-
-
-def _noise_is_possible(content, used: Matrix | None, is_right) -> bool:
-    """Return whether wrong labels were possible, or were excluded by assumption."""
-    noise = (content.get("sources") or {}).get("noise", "estimated")
-    if used is None or noise == "estimated":
-        return True
-    return bool(np.any(used.proba.T[~is_right] > 0))
 
 
 def _assumed_matrix(content, used: Matrix | None) -> Matrix | None:

@@ -1,7 +1,7 @@
 """How the page writes names, numbers and sentences."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from math import isfinite
+from math import ceil, isfinite
 from unicodedata import east_asian_width
 
 from looselabels._names import shown
@@ -128,30 +128,39 @@ def enumeration(names: Sequence, max_names=10) -> str:
 # --------------------------------------------------------------------------------------- sentences
 
 
-def verdict(content: Mapping, noise_is_possible: bool = True) -> str:
-    """Return the main result of the audit in one sentence.
-
-    `noise_is_possible` says whether the transition allows any label to be wrong.
-    """
-    wrong, n_labels = content["wrong"], count(content["n_labeled"])
-    if not content["n_labeled"]:
-        return "No row has a label, so there is no label to check."
-    if not noise_is_possible:
-        return f"All {n_labels} labels were assumed to be correct, so none of them is doubted."
+def verdict(content: Mapping) -> str:
+    """Return the main result of the audit in one sentence, or why there is no count."""
+    wrong = content["wrong"]
     if not is_number(wrong["expected"]):
-        return "Wrong labels cannot be found: the columns do not predict the labels."
-    expected, doubted = round(wrong["expected"]), wrong["doubted"]
-    if expected < 1:
-        found = f"Probably none of the {n_labels} labels is wrong"
-    else:
-        share = percent(wrong["expected"] / content["n_labeled"])
-        verb = "is" if expected == 1 else "are"
-        found = f"About {expected:,} of {n_labels} labels ({share}) {verb} probably wrong"
-    if doubted:
-        return f"{found}; {doubted:,} should be checked first."
-    if expected < 1:
-        return f"{found}."
+        return clean(wrong.get("why_no_count") or "Wrong labels were not counted.")
+    found = _number_wrong(wrong, content["n_labeled"])
+    if wrong["doubted"]:
+        return f"{found}; {wrong['doubted']:,} should be checked first."
     return f"{found}; no single label is more likely wrong than right."
+
+
+def _number_wrong(wrong: Mapping, n_labeled: int) -> str:
+    most = max_wrong(wrong)
+    if most == 0:
+        return f"No sign of wrong labels was found among {n_labeled:,} labels"
+    start, n_wrong, end = (
+        ("About", round(wrong["expected"]), "probably wrong")
+        if most is None
+        else ("At most", most, "wrong")
+    )
+    verb, share = "is" if n_wrong == 1 else "are", percent(n_wrong / n_labeled)
+    return f"{start} {n_wrong:,} of {n_labeled:,} labels ({share}) {verb} {end}"
+
+
+def max_wrong(wrong: Mapping) -> int | None:
+    """Return the upper end of the interval if it reaches zero: only this end is known then.
+
+    >>> max_wrong({"expected": 3.1, "low": 0.2, "high": 7.3})
+    8
+    >>> max_wrong({"expected": 3.1, "low": 1, "high": 7.3})  # None: it does not reach zero
+    """
+    low, high = (wrong["expected"] if wrong.get(k) is None else wrong[k] for k in ("low", "high"))
+    return None if round(low) else ceil(high)
 
 
 def warnings(content: Mapping) -> list[str]:
