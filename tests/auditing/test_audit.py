@@ -597,6 +597,38 @@ def test_estimates_of_small_probabilities_are_close_to_their_intervals(fit_to, n
     assert np.mean(distance["transition"] > 0) < 0.2  # 2 or 3 of 16 or 20
 
 
+def test_shares_include_the_uncertainty_of_label_rates_that_were_estimated(fit_to):
+    clf, labels = fit_to("positive", negative="other")
+    classes = audit(clf, labels).summary()["classes"]
+    share = np.array([part["share"] for part in classes])
+    low, high = clf.class_prior_interval_
+    assert_array_equal([part["low"] for part in classes], np.minimum(low, share))
+    assert_array_equal([part["high"] for part in classes], np.maximum(high, share))
+
+
+# ---------------------------------------------------------------------------------- sample weights
+
+
+@pytest.mark.parametrize("noise", [0.1, "estimate"])
+def test_weights_change_shares_and_calibration_but_not_counts_of_rows(noise):
+    rng = np.random.default_rng(0)
+    label_proba = rng.dirichlet([0.1, 0.1], 200) @ [[0.9, 0.1], [0.1, 0.9]]
+    y = np.where(rng.random(200) < label_proba[:, 0], "a", "b")
+    weight = np.where(label_proba[:, 0] > 0.5, 3.0, 1.0)
+    clf = DecoupledClassifier(noise=noise).fit_from_proba(label_proba, y, sample_weight=weight)
+    found = audit(clf, y)
+    rows = np.repeat(np.arange(200), weight.astype(int))
+    copies = DecoupledClassifier(noise=noise).fit_from_proba(label_proba[rows], y[rows])
+    weighted, copied = found.summary(), audit(copies, y[rows]).summary()
+    for part, other in zip(weighted["classes"], copied["classes"], strict=True):
+        assert {**part, "name": 0} == pytest.approx({**other, "name": 0}, abs=1e-6)
+    assert_allclose(weighted["transition"]["high"], copied["transition"]["high"], atol=1e-6)
+    assert weighted["calibration"]["error"] == pytest.approx(copied["calibration"]["error"])
+    assert_allclose(np.sum(weighted["flow"], axis=1), [np.sum(y == "a"), np.sum(y == "b")])
+    assert weighted["wrong"]["expected"] == pytest.approx(found.doubt.sum(), rel=0.2)
+    assert 8 < weighted["wrong"]["expected"] < 0.7 * copied["wrong"]["expected"]
+
+
 # ------------------------------------------------------------------------------------- real labels
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from looselabels import __version__
 from looselabels._names import shown
 from looselabels._rows import on_simplex
-from looselabels._validation import import_extra
+from looselabels._validation import as_counts, import_extra
 from looselabels.auditing.diagnose import Finding, diagnose, skill_of
 from looselabels.auditing.intervals import draw
 from looselabels.estimation.quantiles import quantile_interval
@@ -51,6 +51,10 @@ def audit(
     Three ways to call it: ``audit(clf, y)`` with a fitted classifier and the labels that it was
     fitted to; ``audit(clf, y, X)`` with rows that it was not fitted to; or
     ``audit(label_proba=…, labels=…)`` with out-of-sample p(label | x) of any model.
+
+    Counts are counts of rows: how many labels of this table are wrong. Sample weights of the fit do
+    not change them. Class shares, the transition and the calibration describe what the rows stand
+    for, and use the weights, like the classifier.
 
     Parameters
     ----------
@@ -112,6 +116,7 @@ def audit(
         share_infeasible=_share_infeasible(clf.label_scores_, clf.calibration_, model),
         findings=tuple(diagnose(clf, y)),
         copies_per_row=1.0 if groups is None else groups.copies_per_row,
+        sample_weight=clf.sample_weight_,
         random_state=random_state,
     )
 
@@ -129,6 +134,7 @@ class Audit:
     share_infeasible: float | None = None  #: rows whose p(label | x) no class distribution explains
     findings: tuple[Finding, ...] = ()  #: tests of the assumptions; see `diagnose`
     copies_per_row: float = 1.0  #: by which copies reduce the evidence; see `RowGroups`
+    sample_weight: np.ndarray | None = None  #: for shares and calibration; rows count once
     random_state: Any = 0
 
     def __repr__(self):
@@ -251,15 +257,24 @@ class Audit:
     @cached_property
     def draws(self):
         """Return draws of class shares, transitions and label mass; see `intervals`."""
-        is_always_right = ~can_be_wrong(self.transition)
-        mass = self.flow().T / self.copies_per_row  # as many rows as there is evidence for
-        drawn = draw(self.model, mass, is_always_right, random_state=self.random_state)
-        return drawn._replace(label_mass=drawn.label_mass * self.copies_per_row)
+        return self._draw(1 if self.sample_weight is None else as_counts(self.sample_weight))
 
     @cached_property
     def _n_wrong(self):
+        draws = self.draws if self.sample_weight is None else self._draw(1)
         wrong = ~self.is_right.T & can_be_wrong(self.transition)
-        return np.sum(self.draws.label_mass * wrong, axis=(1, 2))
+        return np.sum(draws.label_mass * wrong, axis=(1, 2))
+
+    def _draw(self, counts):
+        is_always_right = ~can_be_wrong(self.transition)
+        mass = self._label_mass(counts) / self.copies_per_row  # as much evidence as there is
+        drawn = draw(self.model, mass, is_always_right, random_state=self.random_state)
+        return drawn._replace(label_mass=drawn.label_mass * self.copies_per_row)
+
+    def _label_mass(self, counts):
+        """Return how many rows of each class have each label if each row counts `counts` times."""
+        counted = self.class_proba_given_label * np.reshape(counts, (-1, 1))
+        return label_mass(counted, self.label_index, len(self.transition.labels))
 
     def summary(self) -> dict:
         """Return everything except the rows, in types that JSON has; intervals are 90 %."""
@@ -285,8 +300,7 @@ class Audit:
 
     def flow(self) -> np.ndarray:
         """Return how many rows of each label are of each class, (n_labels, n_classes)."""
-        given_label, n_labels = self.class_proba_given_label, len(self.transition.labels)
-        return label_mass(given_label, self.label_index, n_labels).T
+        return self._label_mass(1).T
 
     def _design(self):
         """Return what was assumed before anything was estimated; open label rates are left out."""
@@ -298,6 +312,9 @@ class Audit:
     def _class_shares(self):
         share = self.draws.class_share.mean(axis=0)
         low, high = quantile_interval(self.draws.class_share, estimate=share)
+        if self.model.class_prior_interval is not None:  # draws take label rates as certain
+            ends = self.model.class_prior_interval
+            low, high = np.minimum(ends[0], share), np.maximum(ends[1], share)
         return [
             {"name": name, "share": float(s), "low": float(a), "high": float(b)}
             for name, s, a, b in zip(self.transition.classes, share, low, high, strict=True)
@@ -326,7 +343,8 @@ class Audit:
             return {"bins": [], "error": None}
         rows, position = np.flatnonzero(self.is_labeled), np.cumsum(named) - 1
         predicted = on_simplex((self.class_proba @ self.transition.proba)[rows][:, named])
-        found = reliability(predicted, position[self.label_index[rows]])
+        weight = None if self.sample_weight is None else as_counts(self.sample_weight)[rows]
+        found = reliability(predicted, position[self.label_index[rows]], weight)
         names = ("confidence", "frequency", "count")
         columns = (column.tolist() for column in found[:3])
         bins = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
