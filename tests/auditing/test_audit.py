@@ -599,11 +599,15 @@ def test_estimates_of_small_probabilities_are_close_to_their_intervals(fit_to, n
 
 def test_shares_include_the_uncertainty_of_label_rates_that_were_estimated(fit_to):
     clf, labels = fit_to("positive", negative="other")
-    classes = audit(clf, labels).summary()["classes"]
-    share = np.array([part["share"] for part in classes])
+    found = audit(clf, labels)
+    drawn = replace(found, model=found.model._replace(class_prior_interval=None))
+    ends, narrow = (
+        np.array([[part[k] for part in one.summary()["classes"]] for k in ("low", "high")])
+        for one in (found, drawn)
+    )
     low, high = clf.class_prior_interval_
-    assert_array_equal([part["low"] for part in classes], np.minimum(low, share))
-    assert_array_equal([part["high"] for part in classes], np.maximum(high, share))
+    assert_array_equal(ends, [np.minimum(low, narrow[0]), np.maximum(high, narrow[1])])
+    assert np.any(ends != narrow)
 
 
 # ---------------------------------------------------------------------------------- sample weights

@@ -312,9 +312,10 @@ class Audit:
     def _class_shares(self):
         share = self.draws.class_share.mean(axis=0)
         low, high = quantile_interval(self.draws.class_share, estimate=share)
-        if self.model.class_prior_interval is not None:  # draws take label rates as certain
+        if self.model.class_prior_interval is not None:
+            # this one knows how uncertain label rates are, and draws how classes divide the rest
             ends = self.model.class_prior_interval
-            low, high = np.minimum(ends[0], share), np.maximum(ends[1], share)
+            low, high = np.minimum(low, ends[0]), np.maximum(high, ends[1])
         return [
             {"name": name, "share": float(s), "low": float(a), "high": float(b)}
             for name, s, a, b in zip(self.transition.classes, share, low, high, strict=True)
