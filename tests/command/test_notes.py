@@ -72,7 +72,7 @@ def test_the_result_has_the_accuracy_of_the_labels_and_the_interval(fitted):
 def test_why_there_is_no_count_is_said_in_the_words_of_the_command(fitted):
     assert why_no_count(audit(fitted.clf, fitted.y)) is None
     found, _ = described(noise=0.0)
-    assert why_no_count(found).endswith("Pass --noise estimate to look for wrong labels.")
+    assert why_no_count(found).endswith("To look for wrong labels, pass --noise estimate.")
     useless = Finding("features", True, None, "")
     found = replace(audit(fitted.clf, fitted.y), findings=(useless,))
     assert why_no_count(found).endswith("the columns do not predict the labels.")

@@ -14,8 +14,8 @@ MAX_COLUMNS = 5  # ignored columns that are named
 # What the command says in place of sentences that name a parameter of the library.
 WORDS_OF_COMMAND = {
     TAKEN_TO_BE_RIGHT: (
-        "Labels were taken to be right: --noise is 0. Pass --noise estimate to look for wrong "
-        "labels."
+        "Labels were taken to be right: noise is 0. "
+        "To look for wrong labels, pass --noise estimate."
     ),
     USELESS_FEATURES: "Wrong labels cannot be found: the columns do not predict the labels.",
 }

@@ -90,13 +90,13 @@ def plural(value, one: str, many: str) -> str:
 def percent(share, digits=0) -> str:
     """Return a share in percent, with more digits close to 0% and 100%.
 
-    >>> [percent(share) for share in (0, 0.00001, 0.003, 0.2, 0.997, 0.99999, 1)]
+    >>> [percent(share) for share in (0, 0.00001, 0.003, 0.2, 0.997, 0.99999, 1 - 1e-16)]
     ['0%', '<0.01%', '0.3%', '20%', '99.7%', '>99.99%', '100%']
     """
     if not is_number(share):
         return NO_NUMBER
     distance = min(share, 1 - share)  # to the closer end
-    if digits or distance >= 0.01 or distance <= 0:
+    if digits or distance >= 0.01 or not 0 < share < 1 - 1e-12:  # a sum to 1 is rounded
         return f"{100 * share:.{digits}f}%"
     if distance < 1e-4:
         return "<0.01%" if share < 0.5 else ">99.99%"
