@@ -5,8 +5,9 @@ python benchmarks/quality_intervals.py [--runs 40] [--jobs 2] [--quick]
 Four Gaussian classes, 1,000 rows, a forest of 100 trees, ``noise="estimate"``, everything else by
 default. "wrong labels" and "class shares" are the intervals of `audit`: how many runs, or which
 share of runs and classes, hold the truth, and their median width. The true class shares are those
-of the population. "doubt > 99 %" are the labels of all runs that are doubted this much, which share
-of them is wrong with its one-sided 95 % bound, and how many there are with the true transition.
+of the population. "doubt > 99%" are the labels of all runs that are doubted this much, and which
+share of them is wrong, with its one-sided 95 % bound: first as audited, then with the true
+transition.
 """
 
 import argparse
@@ -34,7 +35,7 @@ RATES = {  # of wrong labels, by class
 COLUMNS = (
     *("noise", "overlap", "wrong labels, mean", "estimated, mean", "interval holds", "width"),
     *("class shares: interval holds", "width", "doubt > 99%", "wrong among them"),
-    *("doubt > 99% with the true transition", "seconds"),
+    *("doubt > 99%, true transition", "wrong among them", "seconds"),
 )
 CERTAIN = 0.99  # doubts above this should be right
 MIN_CERTAIN = 50  # fewer of them are not judged
@@ -48,9 +49,10 @@ class Run(NamedTuple):
     expected: float
     ends: np.ndarray  #: of the interval of the number of wrong labels; NaN if there is none
     share_ends: np.ndarray  #: (2, n_classes)
-    n_certain: int
-    n_certain_wrong: int
-    n_certain_with_truth: int  #: with the true transition
+    certain: (
+        np.ndarray
+    )  #: how many labels have a doubt above CERTAIN, and how many of them are wrong
+    certain_with_truth: np.ndarray  #: the same with the true transition
     seconds: float  #: of fit and audit, with estimated noise
 
 
@@ -77,22 +79,27 @@ def run(noise, overlap, seed, n_rows=1000, n_trees=100) -> Run:
         summary = found.summary()
         seconds = time.perf_counter() - start
         truth = DecoupledClassifier(forest, transition, random_state=seed).fit(X, labels)
-    wrong, is_certain = summary["wrong"], found.doubt > CERTAIN
+    wrong, is_wrong = summary["wrong"], labels != classes
     expected, *ends = (
         np.nan if wrong[key] is None else wrong[key] for key in ("expected", "low", "high")
     )
     return Run(
-        n_wrong=int(np.sum(labels != classes)),
+        n_wrong=int(is_wrong.sum()),
         expected=expected,
         ends=np.array(ends),
         share_ends=np.array(
             [[part[key] for part in summary["classes"]] for key in ("low", "high")]
         ),
-        n_certain=int(is_certain.sum()),
-        n_certain_wrong=int(np.sum(is_certain & (labels != classes))),
-        n_certain_with_truth=int(np.sum(audit(truth, labels).doubt > CERTAIN)),
+        certain=count_certain(found, is_wrong),
+        certain_with_truth=count_certain(audit(truth, labels), is_wrong),
         seconds=seconds,
     )
+
+
+def count_certain(found, is_wrong) -> np.ndarray:
+    """Return how many labels are certainly doubted, and how many of these are wrong."""
+    is_certain = found.doubt > CERTAIN
+    return np.array([is_certain.sum(), np.sum(is_certain & is_wrong)])
 
 
 # ----------------------------------------------------------------------------------------- summary
@@ -109,28 +116,27 @@ def shares_held(runs) -> np.ndarray:
     return (ends[:, 0] <= SHARES) & (ends[:, 1] >= SHARES)
 
 
-def total(runs, name) -> int:
-    """Return the sum of one number over runs."""
-    return sum(getattr(one, name) for one in runs)
-
-
-def upper_bound(wrong, n) -> float:
-    """Return the one-sided 95 % upper bound of a share, of which `wrong` of `n` were seen."""
-    return 1.0 if wrong == n else float(beta.ppf(0.95, wrong + 1, n - wrong))
+def upper_bound(n, n_wrong) -> float:
+    """Return the one-sided 95 % upper bound of the share of wrong labels."""
+    return 1.0 if n_wrong == n else float(beta.ppf(0.95, n_wrong + 1, n - n_wrong))
 
 
 def are_doubts_calibrated(runs) -> bool:
     """Return whether large doubts are right, and at least half as many as with the true T."""
-    n, wrong = total(runs, "n_certain"), total(runs, "n_certain_wrong")
-    are_right = n <= MIN_CERTAIN or upper_bound(wrong, n) >= RIGHT
-    return are_right and 2 * n >= total(runs, "n_certain_with_truth")
+    n, n_wrong = sum(one.certain for one in runs)
+    are_right = n <= MIN_CERTAIN or upper_bound(n, n_wrong) >= RIGHT
+    return bool(are_right and 2 * n >= sum(one.certain_with_truth for one in runs)[0])
+
+
+def certain_cells(n, n_wrong) -> list[str]:
+    """Return the two cells on large doubts."""
+    return [f"{n:,}", f"{n_wrong / n:.1%} (≤ {upper_bound(n, n_wrong):.1%})" if n else "–"]
 
 
 def line(noise, overlap, runs) -> str:
     """Return the row of a cell in the table."""
     counts = np.array([one.ends for one in runs])
     shares = np.array([one.share_ends for one in runs])
-    n, wrong = total(runs, "n_certain"), total(runs, "n_certain_wrong")
     cells = [
         noise,
         overlap,
@@ -140,9 +146,8 @@ def line(noise, overlap, runs) -> str:
         f"{np.nanmedian(counts[:, 1] - counts[:, 0]):.0f}",
         f"{shares_held(runs).mean():.0%}",
         f"{np.median(shares[:, 1] - shares[:, 0]):.3f}",
-        f"{n:,}",
-        f"{wrong / n:.1%} (≤ {upper_bound(wrong, n):.1%})" if n else "–",
-        f"{total(runs, 'n_certain_with_truth'):,}",
+        *certain_cells(*sum(one.certain for one in runs)),
+        *certain_cells(*sum(one.certain_with_truth for one in runs)),
         f"{np.mean([one.seconds for one in runs]):.1f}",
     ]
     return f"| {' | '.join(cells)} |"
