@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import click
+from benchmarks.quality.answer import FOREST, LINEAR
 from benchmarks.quality.data import NAMES
 from benchmarks.quality.methods import METHODS, OURS, PEER, REFERENCE, select_methods
 from benchmarks.quality.results import RESULTS, read
@@ -11,7 +12,7 @@ from experiments.ending import run_command
 from experiments.results import locked
 
 DOCS = Path(__file__).parents[2] / "docs"
-METHOD = click.Choice([OURS, PEER, REFERENCE, *METHODS])
+METHOD = click.Choice([OURS, PEER, REFERENCE, FOREST, LINEAR, *METHODS])
 
 
 @click.group()
@@ -22,13 +23,20 @@ def main():
 @main.command("run")
 @click.option("--quick", is_flag=True, help="Digits and Gaussians, one seed, 30 % labeled.")
 @click.option("--data", type=click.Path(file_okay=False), help="The folder with the data.")
+@click.option(
+    "--samples",
+    type=click.Path(file_okay=False),
+    help="Keep the rows of each seed in this folder; data is read only if they are not there.",
+)
 @click.option("--out", type=click.Path(dir_okay=False), help="The results file.")
 @click.option("--only", multiple=True, type=click.Choice(NAMES), help="Run this data set only.")
-@click.option("--method", multiple=True, type=METHOD, help="Run this method or role only.")
+@click.option("--method", multiple=True, type=METHOD, help="Run this method, role or base only.")
 @click.option("--redo", multiple=True, type=METHOD, help="Drop its results and run it again.")
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True)
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True)
-def run(quick, data, out, only, method, redo, seeds, jobs):
+@click.option("--minutes", type=float, default=float("inf"), help="Start no cell after this time.")
+@click.option("--commit", help="The commit to note in the results. [default: ask git]")
+def run(quick, out, method, redo, only, data, commit, seeds, **options):
     """Run the cells that have no results yet."""
     from benchmarks.quality.grid import run as run_grid
 
@@ -36,7 +44,7 @@ def run(quick, data, out, only, method, redo, seeds, jobs):
     with locked(path.parent):
         run_grid(
             path, quick=quick, folder=data, names=only, methods=select_methods(method),
-            redo=select_methods(redo), seeds=1 if quick else seeds, jobs=jobs,
+            redo=select_methods(redo), seeds=1 if quick else seeds, mark=commit, **options,
         )  # fmt: skip
 
 

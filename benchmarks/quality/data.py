@@ -5,10 +5,14 @@ every method.
 """
 
 import hashlib
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from experiments import data as stored
+
+from looselabels._files import check_parent, new_file
 
 ROWS, TEST_ROWS = 2000, 2000
 TOPICS = 50
@@ -16,6 +20,7 @@ DEVELOPMENT = ("digits", "gaussians", "fashion")  # defaults may be chosen on th
 TEST = ("news", "cifar")  # never used to choose a default
 NAMES = (*DEVELOPMENT, *TEST)
 CIFAR = "286682707101001fbf9ae8919f9b7831ece81249a69d622416133afd8e3f82f0"
+ARRAYS = ("X", "y", "X_test", "y_test")  # in the order of `Data`
 HUMAN = {"human-9": "aggregate", "human-40": "worst"}
 
 
@@ -53,6 +58,32 @@ def sample(data, seed) -> Data:
     test = np.sort(np.random.default_rng(0).permutation(len(data.y_test))[:TEST_ROWS])
     human = {name: labels[rows] for name, labels in data.human.items()}
     return Data(data.name, data.X[rows], data.y[rows], data.X_test[test], data.y_test[test], human)
+
+
+def store_samples(samples, names, seeds, folder=None):
+    """Write the rows of each data set and seed to the folder `samples`, unless they are there."""
+    Path(samples).mkdir(parents=True, exist_ok=True)
+    for name in names:
+        missing = [s for s in range(seeds) if not sample_path(samples, name, s).exists()]
+        loaded = load(name, folder) if missing else None
+        for seed in missing:
+            _, *arrays, human = sample(loaded, seed)
+            named = dict(zip(ARRAYS, arrays, strict=True)) | human
+            path = sample_path(samples, name, seed)
+            with new_file(path, check_parent) as part, open(part, "wb") as file:
+                np.savez_compressed(file, **named)
+
+
+@cache
+def read_sample(samples, name, seed) -> Data:
+    """Return the rows that `store_samples` wrote; a process reads them once."""
+    with np.load(sample_path(samples, name, seed)) as file:
+        arrays = dict(file)
+    return Data(name, *(arrays.pop(key) for key in ARRAYS), human=arrays)
+
+
+def sample_path(samples, name, seed):
+    return Path(samples) / f"{name}-{seed}.npz"
 
 
 def _from(loaded):

@@ -4,13 +4,18 @@ import subprocess
 import sys
 import time
 import warnings
+from collections import defaultdict
+from contextlib import nullcontext
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from benchmarks.quality import metrics, problems, results
-from benchmarks.quality.data import NAMES, load, sample
-from benchmarks.quality.methods import METHODS, RECIPE, methods_for
+from benchmarks.quality.answer import LINEAR
+from benchmarks.quality.data import NAMES, read_sample, store_samples
+from benchmarks.quality.methods import METHODS, PU, RECIPE, methods_for
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
@@ -19,69 +24,107 @@ from looselabels import infer
 QUICK_KINDS = {  # data that needs no download, one problem per family
     "digits": (
         "semi-supervised", "multi-positive", "positive-50", "noisy-20", "coarse", "clean",
-        "asymmetric-30", "merged",
+        "overlap", "asymmetric-30", "uneven-25", "copies", "merged", "candidates",
     ),
     "gaussians": ("positive-50",),
 }  # fmt: skip
 HERE = Path(__file__).parent
 
 
-def cells_of(name, samples):
-    """Return the cells of one data set, given its rows for each seed."""
+# ------------------------------------------------------------------------------ cells
+
+
+def cells_of(data, seed):
+    """Return the cells of one seed of a data set, all methods of a problem together."""
     return [
-        results.Cell(name, kind, count, seed, method)
-        for seed, data in enumerate(samples)
+        results.Cell(data.name, kind, count, seed, method)
         for kind in problems.kinds_of(data)
         for count in problems.counts_of(kind, data)
         for method in methods_for(problems.FAMILY[kind])
+        if count == problems.middle_count(data) or is_full(kind, method)
     ]
 
 
-def is_quick(cell, samples):
+def is_full(kind, method):
+    """Whether a method is run with every number of labels of a problem, not only 30 %."""
+    return method != RECIPE and (METHODS[method].base != LINEAR or problems.FAMILY[kind] != PU)
+
+
+def is_quick(cell, data):
     """Whether a cell belongs to the quick run: 30 % labeled, one problem per family."""
-    middle = problems.counts_of(cell.problem, samples[cell.seed])[1]
-    kinds = QUICK_KINDS[cell.data]
-    return cell.labels == middle and cell.problem in kinds and cell.method != RECIPE
+    is_middle = cell.labels == problems.middle_count(data)
+    return is_middle and cell.problem in QUICK_KINDS[cell.data] and cell.method != RECIPE
 
 
-def missing_cells(path, samples, methods, quick):
+def missing_cells(done, samples, names, seeds, methods, quick):
     """Return the cells without results; the first seed of all data comes first."""
-    done = results.read(path)
-    missing = [
+    return [
         cell
-        for name, rows in samples.items()
-        for cell in cells_of(name, rows)
+        for seed in range(seeds)
+        for data in (read_sample(samples, name, seed) for name in names)
+        for cell in cells_of(data, seed)
         if cell not in done
         and (not methods or cell.method in methods)
-        and (not quick or is_quick(cell, rows))
+        and (not quick or is_quick(cell, data))
     ]
-    return sorted(missing, key=lambda cell: cell.seed)
 
 
-def run(path, *, quick=False, folder=None, names=(), methods=(), redo=(), seeds=3, jobs=2):
-    """Run the cells without results. Each is written as soon as it is done."""
+def estimated_seconds(done, cells):
+    """Return how long the cells take, by similar cells that were run; None if none were."""
+    if not done:
+        return None
+    known: dict[tuple, list] = defaultdict(list)
+    for cell, scores in done.items():
+        for key in _similar(cell):
+            known[key].append(scores["seconds"])
+    means = {key: np.mean(found) for key, found in known.items()}
+    return float(sum(next(means[k] for k in _similar(cell) if k in means) for cell in cells))
+
+
+def _similar(cell):
+    """Return what a cell has in common with others, most similar first."""
+    return (cell.data, cell.problem, cell.method), (cell.data, cell.method), (cell.method,), ()
+
+
+# ------------------------------------------------------------------------------ runs
+
+
+def run(
+    path, *, quick=False, folder=None, samples=None, names=(), methods=(), redo=(), seeds=3, jobs=2,
+    minutes=np.inf, mark=None,
+):  # fmt: skip
+    """Run the cells without results. Each is written as soon as it is done.
+
+    No cell is started after `minutes`. `samples` is a folder that keeps the rows of each seed; by
+    default they are kept for this run only.
+    """
+    begin, mark = time.perf_counter(), mark or commit()
     results.tidy(path, redo)
-    begin, mark, samples = time.perf_counter(), commit(), {}
-    for name in names or (QUICK_KINDS if quick else NAMES):
-        loaded = load(name, folder)
-        samples[name] = [sample(loaded, seed) for seed in range(seeds)]
-    missing = missing_cells(path, samples, methods, quick)
-    _print_progress(f"{len(missing)} cells to run: {', '.join(samples)}")
-    work = (delayed(run_cell)(samples[cell.data][cell.seed], cell) for cell in missing)
-    done = Parallel(jobs, return_as="generator_unordered")(work)
-    for count, (cell, scores) in enumerate(done, start=1):
-        results.append(path, cell, scores, mark)
-        taken = time.perf_counter() - begin
-        left = taken / count * (len(missing) - count) / 60
-        _print_progress(
-            f"{count} of {len(missing)}, {cell}, {scores['seconds']:.1f} s; {left:.0f} min left"
-        )
+    names = names or tuple(QUICK_KINDS if quick else NAMES)
+    with nullcontext(samples) if samples else TemporaryDirectory() as place:
+        store_samples(place, names, seeds, folder)
+        done = results.read(path)
+        missing = missing_cells(done, place, names, seeds, methods, quick)
+        needed = estimated_seconds(done, missing)
+        about = "" if needed is None else f", about {needed / 60 / jobs:.0f} minutes"
+        _print_progress(f"{len(missing)} cells to run{about}: {', '.join(names)}")
+        in_time = takewhile(lambda _: time.perf_counter() - begin < 60 * minutes, missing)
+        work = (delayed(run_cell)(place, cell) for cell in in_time)
+        # batches of one: a batch that was dispatched is completed, however late it is
+        found = Parallel(jobs, return_as="generator_unordered", batch_size=1)(work)
+        for count, (cell, scores) in enumerate(found, start=1):
+            results.append(path, cell, scores, mark)
+            left = (time.perf_counter() - begin) / count * (len(missing) - count) / 60
+            _print_progress(
+                f"{count} of {len(missing)}, {cell}, {scores['seconds']:.1f} s; {left:.0f} min left"
+            )
     results.tidy(path)
     _print_progress(f"{(time.perf_counter() - begin) / 60:.1f} minutes, {jobs} at a time")
 
 
-def run_cell(data, cell):
+def run_cell(samples, cell):
     """Return the cell and its scores, with the processor seconds of the method."""
+    data = read_sample(samples, cell.data, cell.seed)
     problem = problems.make(cell.problem, data, cell.labels, cell.seed)
     compile_solver()
     with warnings.catch_warnings(), threadpool_limits(1):
@@ -90,7 +133,7 @@ def run_cell(data, cell):
         answer = METHODS[cell.method].answer(problem, cell.seed)
         seconds = time.process_time() - begin
     scores = metrics.score(problem, answer) | {"seconds": seconds}
-    if problem.family == "positive-unlabeled":
+    if problem.family == PU:
         scores["class_prior"] = float(problem.class_prior[0])
     return cell, scores
 

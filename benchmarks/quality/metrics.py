@@ -21,7 +21,9 @@ def score(problem, answer) -> dict:
         row_error = abs(answer.transition - problem.transition.proba).sum(axis=1)
         scores["transition_error"] = row_error.mean()
     if answer.doubt is not None:
-        scores |= of_wrong_labels(problem, answer)
+        scores |= of_wrong_labels(problem, answer) | of_count(problem, answer)
+    if answer.label_accuracy is not None:
+        scores["label_accuracy"] = answer.label_accuracy
     return {name: float(value) for name, value in scores.items()}
 
 
@@ -59,13 +61,38 @@ def calibration_error(truth, class_proba):
 
 def of_wrong_labels(problem, answer):
     """Return how well wrong labels are ranked, detected and corrected."""
-    rows = problem.exact >= 0
-    truth, wrong = problem.truth[rows], problem.exact[rows] != problem.truth[rows]
-    corrected = {"corrected": np.mean(answer.corrected == truth)}
+    truth, wrong = _labeled(problem)
+    scores = {
+        "corrected": np.mean(answer.corrected == truth),
+        "flagged": np.mean(answer.is_doubted),
+    }
     if not wrong.any():  # clean labels
-        return corrected
+        return scores
     ranked = answer.doubt if isinstance(answer.doubt, list) else [answer.doubt]
-    return corrected | {
+    return scores | {
         "auprc": max(average_precision_score(wrong, doubt) for doubt in ranked),
         "detection_f1": f1_score(wrong, answer.is_doubted, zero_division=0),
     }
+
+
+def of_count(problem, answer):
+    """Return the error of the number of wrong labels, relative to the true one, if that is not 0.
+
+    The interval is scored by whether it held the true number, and by its relative width.
+    """
+    _, wrong = _labeled(problem)
+    n_wrong, scores = wrong.sum(), {}
+    if answer.n_wrong is not None and n_wrong:
+        scores["count_error"] = abs(answer.n_wrong / n_wrong - 1)
+    if answer.n_wrong_interval is not None:
+        low, high = answer.n_wrong_interval
+        scores["count_held"] = low <= n_wrong <= high
+        if n_wrong:
+            scores["count_width"] = (high - low) / n_wrong
+    return scores
+
+
+def _labeled(problem):
+    """Return the classes of rows whose label names one class, and which labels are wrong."""
+    rows = problem.exact >= 0
+    return problem.truth[rows], problem.exact[rows] != problem.truth[rows]

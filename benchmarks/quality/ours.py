@@ -1,43 +1,46 @@
-"""looselabels, called as a user who knows no rates would: one call per kind of labels."""
+"""looselabels, called as a user who knows no rates would: one call for all kinds of labels."""
 
 import numpy as np
-from benchmarks.quality.answer import TREES, Answer, base_forest, place_columns
+from benchmarks.quality.answer import Answer, make_base, place_columns
+from benchmarks.quality.problems import CHECKED
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from looselabels import BalancedForestClassifier, DecoupledClassifier, audit
+from looselabels import DecoupledClassifier, Transition, audit
 from looselabels.estimation.calibration import relative_to_shares
 
 # What a user passes for each family of problems, in addition to the negative class and the meanings
-# of the labels. The user of "clean" labels does not know that they are clean.
-PARAMETERS = {
-    "semi-supervised": {},
-    "multi-positive": {},
-    "positive-unlabeled": {},
-    "coarse": {},
-    "merged": {},
-    "noisy": {"noise": "estimate"},
-    "asymmetric": {"noise": "estimate"},
-    "human": {"noise": "estimate"},
-    "clean": {"noise": "estimate"},
-}
-NOISY = ("noisy", "asymmetric", "human")
+# of the labels. The user of right labels does not know that they are right.
+PARAMETERS: dict[str, dict] = {family: {"noise": "estimate"} for family in CHECKED}
 
 
-def default(problem, seed) -> Answer:
-    """Use the default forest of the library, with as many trees as the peers."""
-    return answer(problem, BalancedForestClassifier(TREES, random_state=seed), seed)
+def decoupled(problem, seed, base) -> Answer:
+    """Use the library's defaults, with the base classifier of the peers or its own."""
+    return answer(problem, make_base(base, seed), seed)
 
 
-def same_forest(problem, seed) -> Answer:
-    """Use the forest of the peers."""
-    return answer(problem, base_forest(seed), seed)
+def with_true_transition(problem, seed, base) -> Answer:
+    """Specify how often each label is wrong: an upper bound."""
+    problem = problem._replace(specified=true_noise(problem))
+    return answer(problem, make_base(base, seed), seed, noise=0)
 
 
-def on_self_training(problem, seed) -> Answer:
+def true_noise(problem):
+    """Return the true transition of labeled rows; labels are missing at random, as by default."""
+    known = problem.transition
+    is_named = np.array([label is not None for label in known.labels])
+    n_missing = sum(label is None for label in problem.labels)
+    missing = n_missing / len(problem.labels)
+    noise = known.proba[:, is_named]
+    proba = np.full(known.proba.shape, missing)
+    proba[:, is_named] = (1 - missing) * noise / noise.sum(axis=1, keepdims=True)
+    return Transition(proba, known.classes, known.labels)
+
+
+def on_self_training(problem, seed, base) -> Answer:
     """Use the recipe for semi-supervised data: self-training predicts the labels."""
-    base = SelfTrained(base_forest(seed), unlabeled=len(problem.classes))
-    return answer(problem, base, seed, cv=3, label_weights=1)
+    estimator = SelfTrained(make_base(base, seed), unlabeled=len(problem.classes))
+    return answer(problem, estimator, seed, cv=3, label_weights=1)
 
 
 class SelfTrained(ClassifierMixin, BaseEstimator):
@@ -66,10 +69,10 @@ class SelfTrained(ClassifierMixin, BaseEstimator):
 
 def answer(problem, estimator, seed, **options) -> Answer:
     """Fit with the parameters of the family, and collect all estimates."""
+    parameters = PARAMETERS.get(problem.family, {}) | options
     clf = DecoupledClassifier(
-        estimator, problem.specified, negative=problem.negative, random_state=seed,
-        **PARAMETERS[problem.family], **options,
-    )  # fmt: skip
+        estimator, problem.specified, negative=problem.negative, random_state=seed, **parameters
+    )
     clf.fit(problem.X, problem.labels)
     n_classes = len(problem.classes)
     columns = [problem.classes.index(name) for name in clf.classes_.tolist()]
@@ -77,15 +80,24 @@ def answer(problem, estimator, seed, **options) -> Answer:
     prior = place_columns(clf.class_prior_[None, :], columns, n_classes)[0]
     balanced = relative_to_shares(class_proba, prior).argmax(axis=1)
     found = Answer(class_proba, balanced, prior, reorder(clf.transition_, problem.transition))
-    if problem.family not in NOISY:
+    if problem.family not in CHECKED:
         return found
-    checked = audit(clf, problem.labels)
-    rows = checked.is_labeled
-    return found._replace(
-        doubt=checked.doubt[rows],
-        is_doubted=checked.doubt[rows] > 0.5,
-        corrected=np.array(columns)[checked.suggestion[rows]],
-    )
+    return found._replace(**_wrong_labels(audit(clf, problem.labels), problem, columns))
+
+
+def _wrong_labels(checked, problem, columns):
+    """Return the parts of an answer that an audit gives."""
+    rows, summary = problem.exact >= 0, checked.summary()
+    wrong = summary["wrong"]
+    has_count = wrong["expected"] is not None  # None: the features do not predict the labels
+    return {
+        "doubt": checked.doubt[rows],
+        "is_doubted": checked.doubt[rows] > 0.5,
+        "corrected": np.array(columns)[checked.suggestion[rows]],
+        "n_wrong": wrong["expected"] if has_count else 0.0,
+        "n_wrong_interval": (wrong["low"], wrong["high"]) if has_count else None,
+        "label_accuracy": summary["label_accuracy"],
+    }
 
 
 def reorder(found, known):

@@ -4,23 +4,33 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from benchmarks.quality.data import DEVELOPMENT, NAMES, TEST
+from benchmarks.quality.data import DEVELOPMENT, TEST
+from benchmarks.quality.markdown import data_name, markdown
 from benchmarks.quality.methods import (
     ALL,
-    AS_NEGATIVE,
-    CLEANLAB,
+    CANDIDATES,
     DEFAULT,
     METHODS,
     PEER,
-    PLAIN,
     PU,
-    SAME,
+    SAME_FOREST,
+    SAME_LINEAR,
     SEMI,
     SEVERAL,
 )
+from benchmarks.quality.ours import PARAMETERS
+from benchmarks.quality.problems import NOISY, SHARES
 from benchmarks.quality.scores import LOSS, TIE, WIN, Compared, mean_and_sd
-from benchmarks.quality.tables import data_name, markdown
-from benchmarks.quality.targets import WRONG_LABELS, best_constant, by_problem, prior_places
+from benchmarks.quality.tables import time_ratios
+from benchmarks.quality.targets import (
+    EVERY,
+    best_constant,
+    by_problem,
+    check_targets,
+    prior_places,
+    true_transition,
+)
+from benchmarks.quality.wrong_labels import compare_with_cleanlab, count_table
 
 SITUATIONS = {
     SEMI: "right, but some rows are unlabeled",
@@ -29,9 +39,13 @@ SITUATIONS = {
     "noisy": "20 or 50 % are wrong, and some rows are unlabeled",
     "coarse": "some name a group of classes instead of one class",
     "clean": "complete and right, but you do not know that",
+    "overlap": "complete and right, but classes overlap widely",
     "asymmetric": "30 % of each class have the label of the next class",
+    "uneven": "25 % of every other class, or 40 % of the largest class, are wrong",
+    "copies": "10 % are wrong, and half of the rows occur twice",
     "human": "given by people; 9 or 40 % are wrong",
     "merged": "from two data sets that name different classes",
+    CANDIDATES: "two or three possible classes per row",
 }
 SCORES = {"macro_f1": "macro-F1", "log_loss": "log-loss", "calibration_error": "calibration error"}
 AMOUNTS = ("few", "some", "many")
@@ -43,32 +57,34 @@ def front_page(scores) -> str:
     """Return docs/quality.md."""
     outcomes = {family: _by_data(scores, family, "macro_f1") for family in ALL}
     log_loss = [c for family in ALL for c in _by_data(scores, family, "log_loss").values()]
-    clean = {d: c.difference for d, c in _by_data(scores, "clean", "macro_f1", SAME).items()}
-    distinct = [difference for data, difference in clean.items() if data != "gaussians"]
+    balanced = {family: change_of(scores, family, "balanced_f1") for family in ALL}
     prior = _class_prior(scores)
     return TEMPLATE.read_text(encoding="utf-8").format(
-        n_data=len(NAMES),
-        n_families=len(ALL),
+        n_data=len({place.data for place in scores.places}),
+        n_families=sum(map(bool, outcomes.values())),
         winning=_families(outcomes, WIN),
         even=_families(outcomes, TIE),
         losing=_families(outcomes, LOSS),
         log_loss_wins=sum(c.outcome == WIN for c in log_loss),
         log_loss_losses=sum(c.outcome == LOSS for c in log_loss),
         log_loss_all=len(log_loss),
-        time=_median_time(scores),
+        time=_median(time_ratios(scores, DEFAULT)),
+        targets=target_list(scores),
         situations=situation_table(scores),
+        bases=base_table(scores),
         losses=loss_table(scores),
         changes=change_table(scores),
-        clean_cost=-_mean(outcomes["clean"].values()),
-        clean_low=_signed(min(distinct, default=np.nan)),
-        clean_high=_signed(max(distinct, default=np.nan)),
-        clean_overlap=_signed(clean.get("gaussians", np.nan)),
+        balanced_wins=_families(balanced, WIN),
+        balanced_losses=_families(balanced, LOSS),
         amounts=amount_table(scores),
         wrong_labels=wrong_label_table(scores),
+        counts=count_table(scores),
         prior_ours=prior[DEFAULT],
         prior_name=prior["peer"],
         prior_peer=prior[prior["peer"]],
         prior_constant=prior["constant"],
+        n_seeds=_n_seeds(scores),
+        parameters=', `noise="estimate"` if labels may be wrong' if PARAMETERS else "",
         development=", ".join(DEVELOPMENT),
         test=" and ".join(TEST),
     )
@@ -89,14 +105,14 @@ def _by_data(scores, family, score, method=DEFAULT):
 
 def outcome_of(compared):
     """Return WIN or LOSS if this is the outcome on most data sets, else TIE."""
-    counts = Counter(c.outcome for c in compared.values())
+    counts = Counter(c.outcome for c in _values(compared))
     most = [o for o in (WIN, LOSS) if 2 * counts[o] > len(compared)]
     return most[0] if most else TIE
 
 
 def _families(outcomes, outcome):
     found = [
-        f"{family} ({_mean(compared.values()):+.3f})"
+        f"{family} ({_signed(_mean(_values(compared)))})"
         for family, compared in outcomes.items()
         if compared and outcome_of(compared) == outcome
     ]
@@ -105,12 +121,17 @@ def _families(outcomes, outcome):
 
 def change_of(scores, family, score, method=DEFAULT, base="macro_f1"):
     """Return how a score of `method` differs from the default's macro-F1, on each data set."""
-    found = []
-    for _, _, places in (one for one in scores.by_family() if one[0] == family):
+    found = {}
+    for _, data, places in (one for one in scores.by_family() if one[0] == family):
+        places = [p for p in places if len(scores.mean([p], method, score))]
         ours, default = scores.mean(places, method, score), scores.mean(places, DEFAULT, base)
-        if len(ours) and len(default):
-            found.append(Compared(ours, default, DEFAULT, lower=False))
+        if len(ours) and len(ours) == len(default):
+            found[data] = Compared(ours, default, DEFAULT, lower=False)
     return found
+
+
+def _values(compared):
+    return list(compared.values())
 
 
 def _mean(compared):
@@ -148,35 +169,54 @@ def situation_table(scores):
     return markdown([*header, *SCORES.values()], rows)
 
 
+def base_table(scores):
+    """Return differences and outcomes against the best peer with the same base, by family."""
+    rows = []
+    for family in ALL:
+        row = [family]
+        for method in (SAME_FOREST, SAME_LINEAR):
+            places = [p for p in scores.places if p.family == family]
+            found = [scores.compare([place], method, "macro_f1") for place in places]
+            compared = [c for c in found if c is not None]
+            row += [_signed(_mean(compared)), _counts(compared) if compared else ""]
+        if any(row[1:]):
+            rows.append(row)
+    outcome = "wins / ties / losses"
+    return markdown(["labels", "forest", outcome, "linear", outcome], rows)
+
+
 def loss_table(scores):
-    """Return every loss on a data set, by score."""
+    """Return every loss on a data set, by score: of the default, and with the bases of peers."""
     rows = []
     for score, name in SCORES.items():
-        for family in ALL:
-            for data, c in _by_data(scores, family, score).items():
-                if c.outcome == LOSS:
-                    ours, theirs = mean_and_sd(c.ours), f"{mean_and_sd(c.theirs)} ({c.peer})"
-                    rows.append([name, family, data_name(data), ours, theirs])
-    return markdown(["score", "labels", "data", "looselabels", "best peer"], rows)
+        for method in EVERY if score == "macro_f1" else (DEFAULT,):
+            for family in ALL:
+                for data, c in _by_data(scores, family, score, method).items():
+                    if c.outcome == LOSS:
+                        both = mean_and_sd(c.ours), mean_and_sd(c.theirs)
+                        rows.append([name, method, family, data_name(data), *both, c.peer])
+    return markdown(["score", "method", "labels", "data", "looselabels", "best peer", "peer"], rows)
 
 
 def change_table(scores):
     """Return what other parameters than the defaults do to macro-F1, by family."""
     rows = []
     for family in ALL:
-        default = list(_by_data(scores, family, "macro_f1").values())
+        default = _values(_by_data(scores, family, "macro_f1"))
         if not default:
             continue
         row = [family, f"{np.mean([c.ours.mean() for c in default]):.3f}"]
-        for change in (
-            change_of(scores, family, "balanced_f1"),
-            change_of(scores, family, "macro_f1", SAME),
+        for score, method in (
+            ("balanced_f1", DEFAULT),
+            ("macro_f1", SAME_FOREST),
+            ("macro_f1", SAME_LINEAR),
         ):
+            change = _values(change_of(scores, family, score, method))
             row += [_signed(_mean(change)), _counts(change)]
         rows.append(row)
     outcome = "wins / ties / losses"
-    forest = "`estimator=RandomForestClassifier()`"
-    return markdown(["labels", "default", '`decide="balanced"`', outcome, forest, outcome], rows)
+    changes = ['`decide="balanced"`', "forest", "linear"]
+    return markdown(["labels", "default", *(x for c in changes for x in (c, outcome))], rows)
 
 
 def amount_table(scores):
@@ -187,10 +227,11 @@ def amount_table(scores):
         for place in (p for p in scores.places if p.family == family):
             counts = sorted(p.labels for p in scores.places if p[:2] == place[:2])
             found = scores.compare([place], DEFAULT, "macro_f1")
-            if len(counts) == len(AMOUNTS) and found is not None:
-                compared[AMOUNTS[counts.index(place.labels)]].append(found)
+            if len(counts) == len(SHARES[place.problem]) and found is not None:
+                amount = AMOUNTS[-len(counts) :][counts.index(place.labels)]
+                compared[amount].append(found)
         if any(compared.values()):
-            cells = [[_signed(_mean(c)), _counts(c)] for c in compared.values()]
+            cells = [[_signed(_mean(c)), _counts(c) if c else ""] for c in compared.values()]
             rows.append([family, *(cell for pair in cells for cell in pair)])
     outcome = "wins / ties / losses"
     return markdown(["labels", *(name for a in AMOUNTS for name in (a, outcome))], rows)
@@ -199,25 +240,42 @@ def amount_table(scores):
 def wrong_label_table(scores):
     """Return how well wrong labels are ranked and corrected, by problem."""
     rows = []
-    pairs = list(by_problem(scores, WRONG_LABELS))
+    pairs = list(by_problem(scores, NOISY))
     for problem in dict.fromkeys(places[0].problem for _, places in pairs):
-        row = [problem]
-        for score in ("auprc", "corrected"):
-            every = [p for _, p in pairs if p[0].problem == problem]
-            found = [scores.compare(p, DEFAULT, score, CLEANLAB) for p in every]
-            found = [c for c in found if c is not None]
-            if not found:
-                row += [""] * 3
-                continue
-            row += [f"{np.mean([c.ours.mean() for c in found]):.3f}"]
-            row += [f"{np.mean([c.theirs.mean() for c in found]):.3f}", _counts(found)]
-        rows.append(row)
+        every = [places for _, places in pairs if places[0].problem == problem]
+        for method in EVERY:
+            row = [problem, method]
+            for score in ("auprc", "corrected"):
+                found = [compare_with_cleanlab(scores, places, method, score) for places in every]
+                row += _pair([c for c in found if c is not None])
+            best = [scores.mean(places, true_transition(method), "corrected") for places in every]
+            means = [values.mean() for values in best if len(values)]
+            row.append(f"{np.mean(means):.3f}" if means else "")
+            rows.append(row)
     columns = [
-        f"{score}, {name}" if name else "wins / ties / losses"
+        name
         for score in ("AUPRC", "right")
-        for name in ("looselabels", "cleanlab", "")
+        for name in (score, f"{score}, cleanlab", "wins / ties / losses")
     ]
-    return markdown(["problem", *columns], rows)
+    return markdown(["problem", "method", *columns, "right, true transition"], rows)
+
+
+def _pair(found):
+    """Return our mean, the peer's mean and the outcomes as cells of a table."""
+    if not found:
+        return [""] * 3
+    means = [np.mean([getattr(c, who).mean() for c in found]) for who in ("ours", "theirs")]
+    return [*(f"{mean:.3f}" for mean in means), _counts(found)]
+
+
+def target_list(scores):
+    """Return each target, its goal and in which share of the comparisons it was reached."""
+    rows = []
+    on_test = check_targets(scores.of_data(TEST))
+    for test, every in zip(on_test, check_targets(scores), strict=True):
+        shares = ["" if np.isnan(t.share) else f"{t.share:.0%}" for t in (test, every)]
+        rows.append([every.words, f"{every.goal:.0%}", *shares])
+    return markdown(["target", "goal", "test half", "all data"], rows)
 
 
 def _class_prior(scores):
@@ -229,17 +287,20 @@ def _class_prior(scores):
         if method.role == PEER or name == DEFAULT:
             errors[name] = float(error.mean()) if len(error) else np.nan
     peers = {name: e for name, e in errors.items() if name != DEFAULT and not np.isnan(e)}
-    peer = min(peers, key=lambda name: peers[name]) if peers else CLEANLAB
+    peer = min(peers, key=lambda name: peers[name]) if peers else DEFAULT
     constant = best_constant(scores, places) if places else np.nan
     return errors | {"peer": peer, "constant": constant}
 
 
-def _median_time(scores):
-    """Return the median over places of our seconds divided by those of the plain forest."""
-    ratios = []
-    for place in scores.places:
-        plain = AS_NEGATIVE if place.family == PU else PLAIN
-        ours, theirs = (scores.mean([place], name, "seconds") for name in (DEFAULT, plain))
-        if len(ours) and len(theirs):
-            ratios.append(ours.mean() / theirs.mean())
-    return float(np.median(ratios)) if ratios else np.nan
+def _median(values):
+    return float(np.median(values)) if values else np.nan
+
+
+def _n_seeds(scores):
+    """Return the number of seeds as text, a range if data sets differ."""
+    by_data: dict[str, set] = {}
+    for cell in scores.rows:
+        by_data.setdefault(cell.data, set()).add(cell.seed)
+    counts = {len(seeds) for seeds in by_data.values()}
+    low, high = min(counts), max(counts)
+    return f"{low} to {high} seeds" if low < high else f"{low} seed{'s' * (low > 1)}"

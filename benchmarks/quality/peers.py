@@ -1,7 +1,8 @@
-"""The peers, called as a user would: with their own defaults and the same base forest."""
+"""The peers, called as a user would: with their own defaults and the same base classifier."""
 
 import numpy as np
-from benchmarks.quality.answer import LEAF, TREES, Answer, base_forest, place_columns
+from benchmarks.quality.answer import FOREST, LEAF, TREES, Answer, make_base, place_columns
+from sklearn.base import clone
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
@@ -12,38 +13,38 @@ NONE_HELD_OUT = ("hold-out", "array with 0 sample")  # in pulearn's message if t
 # ------------------------------------------------------------------- scikit-learn alone
 
 
-def plain(problem, seed) -> Answer:
-    """Fit the forest to the rows whose label names one class."""
+def plain(problem, seed, base) -> Answer:
+    """Fit the base classifier to the rows whose label names one class."""
     rows = problem.exact >= 0
-    return _plain(problem, problem.X[rows], problem.exact[rows], None, seed)
+    return _plain(problem, problem.X[rows], problem.exact[rows], None, seed, base)
 
 
-def as_negative(problem, seed) -> Answer:
-    """Fit the forest with unlabeled rows as the negative class."""
-    return _plain(problem, problem.X, negative_for_missing(problem), None, seed)
+def as_negative(problem, seed, base) -> Answer:
+    """Fit the base classifier with unlabeled rows as the negative class."""
+    return _plain(problem, problem.X, negative_for_missing(problem), None, seed, base)
 
 
-def split_labels(problem, seed) -> Answer:
-    """Fit the forest to one copy of a row per possible class, with weights that sum to 1."""
+def split_labels(problem, seed, base) -> Answer:
+    """Fit the base classifier to one copy of a row per possible class; its weights sum to 1."""
     meant = [problem.meanings[label] for label in problem.labels]
     sizes = np.array([len(classes) for classes in meant])
     rows = np.repeat(np.arange(len(sizes)), sizes)
-    return _plain(problem, problem.X[rows], np.concatenate(meant), 1 / sizes[rows], seed)
+    return _plain(problem, problem.X[rows], np.concatenate(meant), 1 / sizes[rows], seed, base)
 
 
-def all_known(problem, seed) -> Answer:
-    """Fit the forest to the true classes: an upper bound."""
-    return _plain(problem, problem.X, problem.truth, None, seed)
+def all_known(problem, seed, base) -> Answer:
+    """Fit the base classifier to the true classes: an upper bound."""
+    return _plain(problem, problem.X, problem.truth, None, seed, base)
 
 
-def self_training(problem, seed) -> Answer:
+def self_training(problem, seed, base) -> Answer:
     """Self-training; rows whose label does not name exactly one class are unlabeled."""
-    model = SelfTrainingClassifier(base_forest(seed)).fit(problem.X, problem.exact)
+    model = SelfTrainingClassifier(make_base(base, seed)).fit(problem.X, problem.exact)
     return Answer(_proba(model, problem))
 
 
-def label_spreading(problem, seed) -> Answer:
-    """Label spreading, a reference: it is not based on the forest."""
+def label_spreading(problem, seed, base) -> Answer:
+    """Label spreading, a reference: it has no base classifier."""
     model = LabelSpreading(kernel="knn", n_neighbors=7).fit(problem.X, problem.exact)
     return Answer(_proba(model, problem))
 
@@ -52,8 +53,9 @@ def negative_for_missing(problem):
     return np.where(problem.exact < 0, problem.negative, problem.exact)
 
 
-def _plain(problem, X, y, weight, seed):
-    return Answer(_proba(base_forest(seed).fit(X, y, sample_weight=weight), problem))
+def _plain(problem, X, y, weight, seed, base):
+    model = make_base(base, seed).fit(X, y, sample_weight=weight)
+    return Answer(_proba(model, problem))
 
 
 def _proba(model, problem):
@@ -65,19 +67,19 @@ def _proba(model, problem):
 # ------------------------------------------------------------------- cleanlab
 
 
-def cleanlab(problem, seed) -> Answer:
+def cleanlab(problem, seed, base) -> Answer:
     """Clean the labels of the labeled rows, and report which were wrong."""
     rows = problem.exact >= 0
-    return _cleanlab(problem, problem.X[rows], problem.exact[rows], seed)
+    return _cleanlab(problem, problem.X[rows], problem.exact[rows], seed, base)
 
 
-def cleanlab_as_negative(problem, seed) -> Answer:
+def cleanlab_as_negative(problem, seed, base) -> Answer:
     """Clean the labels, with unlabeled rows as the negative class."""
-    found = _cleanlab(problem, problem.X, negative_for_missing(problem), seed)
+    found = _cleanlab(problem, problem.X, negative_for_missing(problem), seed, base)
     return Answer(found.class_proba)
 
 
-def _cleanlab(problem, X, labels, seed):
+def _cleanlab(problem, X, labels, seed, base):
     from cleanlab.classification import CleanLearning
     from cleanlab.rank import get_label_quality_scores
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -86,9 +88,10 @@ def _cleanlab(problem, X, labels, seed):
         5, shuffle=True, random_state=seed
     )  # its default, drawn once for all scores
     present, index = np.unique(labels, return_inverse=True)  # it requires 0, 1, … without gaps
-    label_proba = cross_val_predict(base_forest(seed), X, index, cv=folds, method="predict_proba")
+    model = make_base(base, seed)
+    label_proba = cross_val_predict(model, X, index, cv=folds, method="predict_proba")
     alone = {"n_jobs": 1}  # it cannot start processes within a process of joblib
-    model = CleanLearning(base_forest(seed), seed=seed, find_label_issues_kwargs=alone)
+    model = CleanLearning(model, seed=seed, find_label_issues_kwargs=alone)
     issues = model.find_label_issues(labels=index, pred_probs=label_proba)
     model.fit(X, index, label_issues=issues)
     wrong = issues["is_label_issue"].to_numpy()
@@ -101,6 +104,7 @@ def _cleanlab(problem, X, labels, seed):
         transition=_transition(problem, present, model.noise_matrix),
         doubt=[-issues["label_quality"].to_numpy(), *doubt],
         is_doubted=wrong,
+        n_wrong=float(wrong.sum()),
         corrected=present[corrected],
     )
 
@@ -122,23 +126,24 @@ def _transition(problem, present, noise_matrix):
 # ------------------------------------------------------------------- pulearn
 
 
-def elkan_noto(problem, seed) -> Answer:
+def elkan_noto(problem, seed, base) -> Answer:
     """Elkan and Noto's classifier: p(s = 1 | y = 1) is the mean score of held-out positives."""
     from pulearn import ElkanotoPuClassifier
 
     def fit(X, y):
-        return fit_with_redraws(ElkanotoPuClassifier(base_forest(seed), random_state=seed), X, y)
+        model = ElkanotoPuClassifier(make_base(base, seed), random_state=seed)
+        return fit_with_redraws(model, X, y)
 
     return one_versus_rest(problem, fit)
 
 
-def elkan_noto_weighted(problem, seed) -> Answer:
+def elkan_noto_weighted(problem, seed, base) -> Answer:
     """Elkan and Noto's classifier with weights."""
     from pulearn import WeightedElkanotoPuClassifier
 
     def fit(X, y):
         model = WeightedElkanotoPuClassifier(
-            base_forest(seed), labeled=int(y.sum()), unlabeled=int((y == 0).sum()),
+            make_base(base, seed), labeled=int(y.sum()), unlabeled=int((y == 0).sum()),
             random_state=seed,
         )  # fmt: skip
         return fit_with_redraws(model, X, y)
@@ -146,16 +151,23 @@ def elkan_noto_weighted(problem, seed) -> Answer:
     return one_versus_rest(problem, fit)
 
 
-def pu_bagging(problem, seed) -> Answer:
-    """Bagging of the forest's trees, each on all positives and as many unlabeled rows."""
+def pu_bagging(problem, seed, base) -> Answer:
+    """Bagging: each model learns from all positives and as many unlabeled rows.
+
+    The models are the trees of a forest, or logistic regressions, as many as pulearn's default.
+    """
     from pulearn import BaggingPuClassifier
 
-    def fit(X, y):
+    if base == FOREST:
         tree = DecisionTreeClassifier(min_samples_leaf=LEAF, max_features="sqrt")
-        return BaggingPuClassifier(
-            tree, n_estimators=TREES, max_samples=int(min(y.sum(), (y == 0).sum())),
-            oob_score=False, n_jobs=1, random_state=seed,
-        ).fit(X, y)  # fmt: skip
+        model = BaggingPuClassifier(tree, n_estimators=TREES)
+    else:
+        model = BaggingPuClassifier(make_base(base, seed))
+
+    def fit(X, y):
+        n_drawn = int(min(y.sum(), (y == 0).sum()))
+        model.set_params(max_samples=n_drawn, oob_score=False, n_jobs=1, random_state=seed)
+        return clone(model).fit(X, y)
 
     return one_versus_rest(problem, fit)
 
@@ -188,7 +200,7 @@ def one_versus_rest(problem, fit) -> Answer:
     return Answer(class_proba, class_prior=known)
 
 
-def histogram_prior(problem, seed) -> Answer:
+def histogram_prior(problem, seed, base) -> Answer:
     """Only the class prior, by histograms of its own linear scores, because it fits in sample."""
     from pulearn.priors import HistogramMatchPriorEstimator
 

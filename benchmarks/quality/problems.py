@@ -1,7 +1,8 @@
 """Problems: loose labels made from true classes, and what a user would know about them.
 
 Classes and labels are integers, and None is unlabeled. A coarse label is an integer above those of
-the classes. The labels of merged data sets are pairs (data set, label).
+the classes. The labels of merged data sets are pairs (data set, label). A candidate set is a tuple
+of classes.
 """
 
 from typing import Any, NamedTuple
@@ -24,17 +25,31 @@ PARTIAL = {  # problem → family; a share of each positive class is labeled
 }
 FULL = {  # all rows are labeled: labels per class = rows per class
     "clean": "clean",
+    "distinct": "clean",  # the classes are moved apart
+    "overlap": "overlap",  # right labels, but noise in the features makes classes overlap
     "asymmetric-30": "asymmetric",  # 30 % of each class are labeled as the next class
+    "uneven-25": "uneven",  # 25 % of every other class are labeled as any other class
+    "largest-40": "uneven",  # 40 % of the largest class are labeled as any other class
+    "copies": "copies",  # 10 % are wrong; half of the rows occur twice, with the same label
     "human-9": "human",
     "human-40": "human",
 }
 MERGED = {"merged": "merged"}  # two data sets; each names half of the classes
-FAMILY = PARTIAL | FULL | MERGED
+CANDIDATES = {"candidates": "candidates"}  # two or three classes per row, the right one among them
+FAMILY = PARTIAL | FULL | MERGED | CANDIDATES
+NOISY = ("noisy", "asymmetric", "uneven", "copies", "human")  # families with wrong labels
+CHECKED = (*NOISY, "clean", "overlap")  # families whose labels may be wrong for all a user knows
+
+SOME = 0.3  # the share that every problem has
+FEW_SHARES = ("distinct", "overlap", "uneven-25", "largest-40", "copies", "candidates")
 SHARES = {  # labeled share of each class: few, some, many
-    **dict.fromkeys(PARTIAL, (0.1, 0.3, 0.7)),
-    **dict.fromkeys(FULL, (0.1, 0.3, 1.0)),
-    **dict.fromkeys(MERGED, (0.1, 0.3, 0.5)),  # of each data set
+    **dict.fromkeys(PARTIAL, (0.1, SOME, 0.7)),
+    **dict.fromkeys(FULL, (0.1, SOME, 1.0)),
+    **dict.fromkeys(MERGED, (0.1, SOME, 0.5)),  # of each data set
+    **dict.fromkeys(FEW_SHARES, (SOME, 1.0)),
 }
+APART = 2.0  # "distinct": each class is moved away from the center by this multiple of its distance
+BLUR = 1.0  # "overlap": standard deviation of the added noise, relative to that of the feature
 
 CLASSES = {"digits": 10, "gaussians": 4, "fashion": 10, "news": 20, "cifar": 10}
 
@@ -79,8 +94,17 @@ def kinds_of(data):
 
 
 def counts_of(kind, data):
-    """Return the three numbers of labels per class, given the `data` of one seed."""
-    return [max(2, round(share * len(data.y) / data.n_classes)) for share in SHARES[kind]]
+    """Return the numbers of labels per class, given the `data` of one seed."""
+    return [_count(share, data) for share in SHARES[kind]]
+
+
+def middle_count(data):
+    """Return the number of labels per class if 30 % are labeled, which every problem has."""
+    return _count(SOME, data)
+
+
+def _count(share, data):
+    return max(2, round(share * len(data.y) / data.n_classes))
 
 
 def n_positive(kind, n_classes):
@@ -94,10 +118,9 @@ def make(kind, data, n_labels, seed) -> Problem:
     rng = np.random.default_rng([seed, 2])
     if kind in FULL:
         return _full(kind, data, n_labels, rng)
-    if kind == "coarse":
-        return _coarse(data, n_labels, rng)
-    if kind == "merged":
-        return _merged(data, n_labels, rng)
+    apart = {"coarse": _coarse, "merged": _merged, "candidates": _candidates}
+    if kind in apart:
+        return apart[kind](data, n_labels, rng)
     y, y_test, name = data.y, data.y_test, kind
     if kind == "multi-positive":
         name = f"{n_positive(kind, data.n_classes)}-positive"
@@ -125,19 +148,48 @@ def observed_transition(labels, truth, meanings, classes):
 
 
 def _full(kind, data, n_labels, rng):
+    X, X_test = _features(kind, data, rng)
     rows = some_of_each(data.y, n_labels, rng)
-    truth = data.y[rows]
-    labels = truth
-    if kind in data.human:
-        labels = data.human[kind][rows]
-    elif kind == "asymmetric-30":
-        labels = np.where(rng.random(len(truth)) < 0.3, (truth + 1) % data.n_classes, truth)
+    labels = data.human[kind][rows] if kind in data.human else _labels(kind, data.y[rows], rng)
+    if kind == "copies":
+        again = np.concatenate([np.arange(len(rows)), rng.permutation(len(rows))[::2]])
+        rows, labels = rows[again], labels[again]
     classes = range(data.n_classes)
     meanings = {k: [k] for k in classes}
     return Problem(
-        data.X[rows], labels.astype(object), truth, data.X_test, data.y_test, meanings,
-        observed_transition(labels, truth, meanings, classes), FULL[kind],
+        X[rows], labels.astype(object), data.y[rows], X_test, data.y_test, meanings,
+        observed_transition(labels, data.y[rows], meanings, classes), FULL[kind],
     )  # fmt: skip
+
+
+def _features(kind, data, rng):
+    """Return training and test features, with classes moved apart or blurred where asked for."""
+    if kind == "distinct":
+        center = data.X.mean(axis=0)
+        means = np.array([data.X[data.y == k].mean(axis=0) for k in range(data.n_classes)])
+        shift = APART * (means - center)
+        return data.X + shift[data.y], data.X_test + shift[data.y_test]
+    if kind == "overlap":
+        spread = BLUR * data.X.std(axis=0)
+        return tuple(X + spread * rng.normal(size=X.shape) for X in (data.X, data.X_test))
+    return data.X, data.X_test
+
+
+def _labels(kind, truth, rng):
+    """Return the labels that `kind` gives to rows of the classes `truth`."""
+    n_classes = int(truth.max()) + 1
+    if kind == "asymmetric-30":
+        return np.where(rng.random(len(truth)) < 0.3, (truth + 1) % n_classes, truth)
+    rates = {  # share of wrong labels in each class
+        "uneven-25": np.where(np.arange(n_classes) % 2 == 0, 0.25, 0),
+        "largest-40": 0.4 * np.eye(n_classes)[np.bincount(truth).argmax()],
+        "copies": np.full(n_classes, 0.1),
+    }
+    if kind not in rates:
+        return truth
+    is_wrong = rng.random(len(truth)) < rates[kind][truth]
+    other = (truth + rng.integers(1, n_classes, len(truth))) % n_classes
+    return np.where(is_wrong, other, truth)
 
 
 def _coarse(data, n_labels, rng):
@@ -184,6 +236,33 @@ def _merged(data, n_labels, rng):
         data.X[rows], labels, truth, data.X_test, data.y_test, meanings,
         observed_transition(labels, truth, meanings, range(n_classes)), "merged",
         specified=Transition.combine(designs, sizes),
+    )  # fmt: skip
+
+
+def _candidates(data, n_labels, rng):
+    """Label each row with a set of two or three classes, one of which is right.
+
+    The sets are neighbors in two random orders of the classes. With sets drawn for each row, most
+    labels would occur once.
+    """
+    n_classes = data.n_classes
+    rows = some_of_each(data.y, n_labels, rng)
+    truth = data.y[rows]
+    orders = [rng.permutation(n_classes) for _ in range(2)]
+    starts = [np.roll(order, -k) for order in orders for k in range(n_classes)]
+    sets = sorted({tuple(sorted(s[:size].tolist())) for s in starts for size in (2, 3)})
+    labels = np.empty(len(rows), dtype=object)
+    for k in range(n_classes):
+        own, here = [label for label in sets if k in label], np.flatnonzero(truth == k)
+        for row, chosen in zip(here, rng.integers(len(own), size=len(here)), strict=True):
+            labels[row] = own[chosen]
+    given = labels.tolist()
+    meanings = {label: list(label) for label in sets if label in given}
+    counts = {label: given.count(label) for label in meanings}
+    return Problem(
+        data.X[rows], labels, truth, data.X_test, data.y_test, meanings,
+        observed_transition(labels, truth, meanings, range(n_classes)), "candidates",
+        specified=Transition.from_meanings(meanings, counts, classes=range(n_classes)),
     )  # fmt: skip
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 RESULTS = Path(__file__).parent / "results.csv"
 SCORES = (
     "macro_f1", "balanced_f1", "log_loss", "calibration_error", "positive_f1", "average_precision",
-    "class_prior", "class_prior_error", "auprc", "detection_f1", "corrected", "transition_error",
-    "seconds",
+    "class_prior", "class_prior_error", "auprc", "detection_f1", "corrected", "flagged",
+    "count_error", "count_held", "count_width", "label_accuracy", "transition_error", "seconds",
 )  # fmt: skip
 COLUMNS = ("data", "problem", "labels", "seed", "method", *SCORES, "commit")
 

@@ -4,12 +4,18 @@ from collections import defaultdict
 from typing import NamedTuple
 
 import numpy as np
+from benchmarks.quality.answer import FOREST, LINEAR, OWN
 from benchmarks.quality.data import NAMES, TEST
 from benchmarks.quality.methods import ALL, METHODS, PEER, methods_for
 from benchmarks.quality.problems import FAMILY
+from scipy.stats import t as student
 
 LOWER = ("log_loss", "calibration_error", "class_prior_error", "transition_error", "seconds")
 WIN, TIE, LOSS = "win", "tie", "loss"
+MIN_DIFFERENCE = 0.005  # smaller differences are ties
+# The bases of the peers that a method is compared with: its own one. A method that chooses its
+# classifier itself is compared with all peers.
+RIVALS = {OWN: (OWN, FOREST, LINEAR), FOREST: (OWN, FOREST), LINEAR: (OWN, LINEAR)}
 
 
 class Place(NamedTuple):
@@ -37,18 +43,29 @@ class Compared(NamedTuple):
     lower: bool  #: lower scores are better
 
     @property
-    def difference(self):
-        """The mean gain over seeds; positive if `ours` is better."""
-        return float(np.mean(self._gains()))
-
-    def _gains(self):
+    def gains(self):
+        """One gain per seed; positive if `ours` is better."""
         return (self.theirs - self.ours) if self.lower else (self.ours - self.theirs)
 
     @property
+    def difference(self):
+        """The mean gain over seeds."""
+        return float(np.mean(self.gains))
+
+    @property
     def outcome(self):
-        """A tie: the mean gain is within one standard deviation of the gains of the seeds."""
-        is_tie = abs(self.difference) <= sd(self._gains())
-        return TIE if is_tie else WIN if self.difference > 0 else LOSS
+        """A win or loss: the mean gain exceeds 0.005 and two standard errors over the seeds."""
+        if abs(self.difference) <= max(MIN_DIFFERENCE, 2 * standard_error(self.gains)):
+            return TIE
+        return WIN if self.difference > 0 else LOSS
+
+    @property
+    def upper(self):
+        """The upper 95 % bound of the mean gain, one-sided, by Student's t."""
+        if len(self.gains) < 2:
+            return self.difference
+        width = student.ppf(0.95, len(self.gains) - 1) * standard_error(self.gains)
+        return self.difference + float(width)
 
 
 class Scores:
@@ -67,6 +84,10 @@ class Scores:
             found, key=lambda p: (kinds.index(p.problem), NAMES.index(p.data), p.labels)
         )
 
+    def of_data(self, names) -> "Scores":
+        """Return the results on some of the data sets."""
+        return Scores({cell: scores for cell, scores in self.rows.items() if cell.data in names})
+
     def by_family(self):
         """Yield family, data and their places, in order."""
         for family in ALL:
@@ -77,27 +98,35 @@ class Scores:
 
     def mean(self, places, method, score) -> np.ndarray:
         """Return one mean over the places per seed; only seeds that all places have."""
+        return np.array(list(self._by_seed(places, method, score).values()))
+
+    def _by_seed(self, places, method, score):
+        """Return seed → mean over the places, for seeds that all places have."""
         seeds = [self._seeds.get((place, method, score), {}) for place in places]
         common = set.intersection(*map(set, seeds)) if seeds else set()
-        return np.array([np.mean([one[seed] for one in seeds]) for seed in sorted(common)])
+        return {seed: float(np.mean([one[seed] for one in seeds])) for seed in sorted(common)}
 
-    def best_peer(self, places, score, peers=None):
-        """Return the peer with the best mean; None if no peer has the score."""
-        sign = -1 if score in LOWER else 1
-        names = methods_for(places[0].family, PEER) if peers is None else peers
-        found = {name: self.mean(places, name, score) for name in names}
-        means = {name: sign * values.mean() for name, values in found.items() if len(values)}
-        return max(means, key=lambda name: means[name]) if means else None
+    def compare(self, places, method, score, peer=None, bases=None) -> Compared | None:
+        """Compare `method` with `peer` on the seeds that both have; None if one was not run.
 
-    def compare(self, places, method, score, peer=None) -> Compared | None:
-        """Compare `method` with `peer` (None: the best one); None if one was not run."""
-        peer = peer or self.best_peer(places, score)
-        ours = self.mean(places, method, score)
-        theirs = self.mean(places, peer, score) if peer else ours[:0]
-        n_seeds = min(len(ours), len(theirs))
-        if not n_seeds:
+        None as the peer is the best one whose base is in `bases`; see `RIVALS`.
+        """
+        places = [p for p in places if (p, method, score) in self._seeds]
+        if not places:
             return None
-        return Compared(ours[:n_seeds], theirs[:n_seeds], peer, score in LOWER)
+        bases = bases or RIVALS[METHODS[method].base]
+        names = [peer] if peer else methods_for(places[0].family, PEER, bases)
+        compared = [self._compare(places, method, score, name) for name in names]
+        found = [c for c in compared if c is not None]
+        return min(found, key=lambda c: c.difference) if found else None
+
+    def _compare(self, places, method, score, peer):
+        ours, theirs = (self._by_seed(places, name, score) for name in (method, peer))
+        common = [seed for seed in ours if seed in theirs]
+        if not common:
+            return None
+        pairs = np.array([[ours[seed], theirs[seed]] for seed in common])
+        return Compared(pairs[:, 0], pairs[:, 1], peer, score in LOWER)
 
     def methods(self):
         """Return the methods that have results, in the order of METHODS."""
@@ -108,6 +137,11 @@ class Scores:
 def sd(values):
     """Return the standard deviation over seeds; 0 for one seed."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
+def standard_error(values):
+    """Return the standard error of the mean over seeds; 0 for one seed."""
+    return sd(values) / len(values) ** 0.5
 
 
 def mean_and_sd(values, digits=3):
