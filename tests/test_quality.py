@@ -430,12 +430,43 @@ def test_no_cell_is_started_after_the_last_minute(run, capsys):
 def test_the_first_seed_of_all_data_comes_first(tmp_path, small):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grid, "read_sample", lambda _samples, name, _seed: small._replace(name=name))
-        cells = grid.missing_cells({}, tmp_path, ["digits", "news"], 2, (), False)
+        cells = grid.missing_cells({}, tmp_path, ["digits", "news"], 2)
     seeds = [cell.seed for cell in cells]
     assert seeds == sorted(seeds)
     assert {cell.data for cell in cells[: len(cells) // 2]} == {"digits", "news"}
     counts = {c.labels for c in cells if c.problem == "positive-1" and c.method == SAME_LINEAR}
     assert counts == {problems.middle_count(small)}
+
+
+def test_a_cell_that_fails_is_reported_and_stays_missing(run, capsys, monkeypatch):
+    def run_cell(_samples, cell):
+        if cell.problem == "merged":
+            raise ZeroDivisionError("no rows")
+        return cell, {"macro_f1": 0.5, "seconds": 1.0}
+
+    works = grid.run_cell
+    monkeypatch.setattr(grid, "run_cell", run_cell)
+    assert run() == 3
+    assert "cells failed. The first: digits, merged" in capsys.readouterr().err
+    found = {cell.problem for cell in results.read(run.path)}
+    assert "clean" in found
+    assert "merged" not in found
+    monkeypatch.setattr(grid, "run_cell", works)
+    assert run() == 0
+    assert {cell.problem for cell in run.cells} == {"merged"}
+
+
+def test_more_seeds_are_run_where_looselabels_is_behind(tmp_path, small, monkeypatch):
+    monkeypatch.setattr(grid, "read_sample", lambda *_: small._replace(name="news"))
+    whole = grid.missing_cells({}, tmp_path, ["news"], 1)
+    done = {cell: {"macro_f1": 0.5, "seconds": 1.0} for cell in whole}
+    assert grid.missing_cells(done, tmp_path, ["news"], 1, more=2) == []
+    behind = next(c for c in whole if c.method == SAME_LINEAR and c.problem == "copies")
+    done[behind]["macro_f1"] = 0.4
+    more = grid.missing_cells(done, tmp_path, ["news"], 1, more=2)
+    assert [cell.seed for cell in more] == [1, 1, 2, 2]
+    assert {cell[:3] for cell in more} == {behind[:3]}
+    assert {cell.method for cell in more} == {SAME_LINEAR, PLAIN_LINEAR}
 
 
 def test_a_file_that_is_not_a_results_file_is_not_changed(run, capsys):

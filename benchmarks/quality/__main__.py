@@ -7,7 +7,7 @@ import click
 from benchmarks.quality.answer import FOREST, LINEAR
 from benchmarks.quality.data import NAMES
 from benchmarks.quality.methods import METHODS, OURS, PEER, REFERENCE, select_methods
-from benchmarks.quality.results import RESULTS, read
+from benchmarks.quality.results import RESULTS, commits, read
 from experiments.ending import run_command
 from experiments.results import locked
 
@@ -33,6 +33,9 @@ def main():
 @click.option("--method", multiple=True, type=METHOD, help="Run this method, role or base only.")
 @click.option("--redo", multiple=True, type=METHOD, help="Drop its results and run it again.")
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True)
+@click.option(
+    "--more", type=click.IntRange(0), default=0, help="Seeds to add where looselabels is behind."
+)
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True)
 @click.option("--minutes", type=float, default=float("inf"), help="Start no cell after this time.")
 @click.option("--commit", help="The commit to note in the results. [default: ask git]")
@@ -71,7 +74,10 @@ def pages(path):
         raise ValueError(
             f"{path} has no results. Run `python -m benchmarks.quality run` to create them."
         )
-    return {"quality.md": front_page(scores), "quality-tables.md": tables_page(scores)}
+    return {
+        "quality.md": front_page(scores),
+        "quality-tables.md": tables_page(scores, commits(path)),
+    }
 
 
 def entry(arguments=None) -> int:

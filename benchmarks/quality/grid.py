@@ -16,6 +16,8 @@ from benchmarks.quality import metrics, problems, results
 from benchmarks.quality.answer import LINEAR
 from benchmarks.quality.data import NAMES, read_sample, store_samples
 from benchmarks.quality.methods import METHODS, PU, RECIPE, methods_for
+from benchmarks.quality.scores import Scores
+from benchmarks.quality.targets import EVERY
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
@@ -56,17 +58,33 @@ def is_quick(cell, data):
     return is_middle and cell.problem in QUICK_KINDS[cell.data] and cell.method != RECIPE
 
 
-def missing_cells(done, samples, names, seeds, methods, quick):
-    """Return the cells without results; the first seed of all data comes first."""
+def missing_cells(done, samples, names, seeds, *, more=0, methods=(), quick=False):
+    """Return the cells without results; the first seed of all data comes first.
+
+    `more` seeds are added to the comparisons in which looselabels is behind.
+    """
+    behind = behind_cells(done) if more else set()
     return [
         cell
-        for seed in range(seeds)
+        for seed in range(seeds + more)
         for data in (read_sample(samples, name, seed) for name in names)
         for cell in cells_of(data, seed)
         if cell not in done
+        and (seed < seeds or cell._replace(seed=0) in behind)
         and (not methods or cell.method in methods)
         and (not quick or is_quick(cell, data))
     ]
+
+
+def behind_cells(done):
+    """Return the cells, with seed 0, where looselabels is behind, and those of the best peers."""
+    scores, found = Scores(done), set()
+    for place in scores.places:
+        for method in EVERY:
+            compared = scores.compare([place], method, "macro_f1")
+            if compared is not None and compared.difference < 0:
+                found |= {results.Cell(*place, 0, name) for name in (method, compared.peer)}
+    return found
 
 
 def estimated_seconds(done, cells):
@@ -90,29 +108,34 @@ def _similar(cell):
 
 
 def run(
-    path, *, quick=False, folder=None, samples=None, names=(), methods=(), redo=(), seeds=3, jobs=2,
-    minutes=np.inf, mark=None,
+    path, *, quick=False, folder=None, samples=None, names=(), methods=(), redo=(), seeds=3, more=0,
+    jobs=2, minutes=np.inf, mark=None,
 ):  # fmt: skip
     """Run the cells without results. Each is written as soon as it is done.
 
     No cell is started after `minutes`. `samples` is a folder that keeps the rows of each seed; by
-    default they are kept for this run only.
+    default they are kept for this run only. A cell that fails is reported and stays missing.
     """
     begin, mark = time.perf_counter(), mark or commit()
     results.tidy(path, redo)
     names = names or tuple(QUICK_KINDS if quick else NAMES)
     with nullcontext(samples) if samples else TemporaryDirectory() as place:
-        store_samples(place, names, seeds, folder)
+        store_samples(place, names, seeds + more, folder)
         done = results.read(path)
-        missing = missing_cells(done, place, names, seeds, methods, quick)
+        missing = missing_cells(done, place, names, seeds, more=more, methods=methods, quick=quick)
         needed = estimated_seconds(done, missing)
         about = "" if needed is None else f", about {needed / 60 / jobs:.0f} minutes"
         _print_progress(f"{len(missing)} cells to run{about}: {', '.join(names)}")
         in_time = takewhile(lambda _: time.perf_counter() - begin < 60 * minutes, missing)
-        work = (delayed(run_cell)(place, cell) for cell in in_time)
+        work = (delayed(try_cell)(place, cell) for cell in in_time)
         # batches of one: a batch that was dispatched is completed, however late it is
         found = Parallel(jobs, return_as="generator_unordered", batch_size=1)(work)
+        errors = []
         for count, (cell, scores) in enumerate(found, start=1):
+            if isinstance(scores, str):
+                errors.append(f"{cell}: {scores}")
+                _print_progress(f"failed: {errors[-1]}")
+                continue
             results.append(path, cell, scores, mark)
             left = (time.perf_counter() - begin) / count * (len(missing) - count) / 60
             _print_progress(
@@ -120,6 +143,16 @@ def run(
             )
     results.tidy(path)
     _print_progress(f"{(time.perf_counter() - begin) / 60:.1f} minutes, {jobs} at a time")
+    if errors:
+        raise ValueError(f"{len(errors)} cells failed. The first: {errors[0]}")
+
+
+def try_cell(samples, cell):
+    """Return the cell and its scores; the error as text if there is one."""
+    try:
+        return run_cell(samples, cell)
+    except Exception as error:
+        return cell, f"{type(error).__name__}: {error}"
 
 
 def run_cell(samples, cell):

@@ -51,6 +51,12 @@ def read(path) -> dict[Cell, dict]:
     return found
 
 
+def commits(path) -> list[str]:
+    """Return the commits that the results are of; a + means that files differed from it."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return sorted({row["commit"] for row in csv.DictReader(file) if row["commit"]})
+
+
 def cell_of(row) -> Cell:
     return Cell(row["data"], row["problem"], int(row["labels"]), int(row["seed"]), row["method"])
 

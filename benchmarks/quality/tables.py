@@ -37,7 +37,7 @@ Look up the scores of one problem, data set or method here. [How good is it?](qu
 these tables, and explains what is compared and how.
 
 {n_cells:,} runs (data, problem, labels per class, seed, method), {minutes:.0f} minutes of one core.
-Seeds per data set: {seeds}.
+Seeds per data set: {seeds}. Commit: {commits}.
 Numbers are mean ± standard deviation over seeds. The best peer has the best mean. A difference is
 positive if looselabels is better. A win or loss is a mean difference of more than 0.005 and more
 than two standard errors; all others are ties. Defaults may be chosen on {development}.
@@ -52,10 +52,10 @@ Names in **bold** are the test half: no default was chosen on {test}.
   errors of the class prior and of the transition: lower is better."""
 
 
-def tables_page(scores) -> str:
+def tables_page(scores, commits=()) -> str:
     """Return docs/quality-tables.md."""
     parts = [
-        _head(scores),
+        _head(scores, commits),
         "## Targets",
         "In how many comparisons each target was reached. A comparison is one problem on one data "
         f"set with one number of labels. Wrong labels: at least {MIN_LABELS} labels per class.",
@@ -109,13 +109,14 @@ def tables_page(scores) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _head(scores):
+def _head(scores, commits):
     seeds: dict[str, set] = {name: set() for name in NAMES}
     for cell in scores.rows:
         if cell.method == DEFAULT:
             seeds[cell.data].add(cell.seed)
     return HEAD.format(
         n_cells=len(scores.rows),
+        commits=", ".join(commits) or "unknown",
         minutes=sum(row["seconds"] for row in scores.rows.values()) / 60,
         seeds=", ".join(f"{name} {len(found)}" for name, found in seeds.items() if found),
         development=", ".join(DEVELOPMENT),
