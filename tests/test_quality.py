@@ -552,6 +552,13 @@ def test_the_best_peer_has_the_same_base_and_the_default_is_compared_with_all():
     assert not same.is_reached
 
 
+@pytest.mark.parametrize(("ours", "holds"), [([0.45, 0.452], False), ([0.45, 0.49], True)])
+def test_no_difference_may_be_certainly_below_two_hundredths(ours, holds):
+    scores = scores_of(same=ours, plain=[0.5, 0.5])
+    (check,) = target(scores, "same base: the upper 95 % bound").checks
+    assert check.holds == holds
+
+
 def test_references_are_never_the_best_peer():
     for family in set(problems.FAMILY.values()):
         assert all(METHODS[name].role == "peer" for name in methods_for(family, "peer"))
