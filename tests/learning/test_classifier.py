@@ -388,7 +388,7 @@ def test_a_given_class_prior_sets_the_rates():
 
 
 def test_the_default_forest_uses_its_out_of_bag_rows():
-    clf = DecoupledClassifier(random_state=0).fit(X_PETS, HALF)
+    clf = DecoupledClassifier(cv="oob", random_state=0).fit(X_PETS, HALF)
     forest = clone(clf.estimator_).set_params(oob_score=True)
     index = clf.transition_.label_index(HALF)
     forest.fit(X_PETS, index, sample_weight=index < 2)  # labels missing at random are uninformative

@@ -53,7 +53,7 @@ def test_sparse_rows_are_used_as_they_are():
     rows = sparse.csr_matrix(X[:400] / 16)
     clf = DecoupledClassifier(random_state=0, refit=False).fit(rows, y[:400])
     assert set(clf.candidate_losses_) == {"forest", "linear"}
-    assert clf.score(sparse.csr_matrix(X[400:800] / 16), y[400:800]) > 0.9
+    assert clf.score(sparse.csr_matrix(X[400:800] / 16), y[400:800]) > 0.75  # unscaled, C=1
 
 
 def test_weights_reach_the_linear_model_with_metadata_routing():

@@ -548,7 +548,7 @@ def test_a_class_prior_without_the_negative_class_survives(tmp_path):
 
 
 def test_the_forest_of_classes_is_saved_beside_that_of_labels(tmp_path):
-    clf = DecoupledClassifier(BalancedForestClassifier(5, random_state=0), random_state=0)
+    clf = DecoupledClassifier(BalancedForestClassifier(5, random_state=0), refit=1, random_state=0)
     save(clf.fit(X, Y), tmp_path / "model")
     again = load(tmp_path / "model")
     assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
@@ -561,11 +561,22 @@ def test_a_forest_of_other_classes_is_refused(tmp_path):
     forest = BalancedForestClassifier(5, random_state=0)
     three = np.where(np.arange(60) % 3 == 0, "fish", Y)
     for name, labels in (("two", Y), ("three", three)):
-        save(DecoupledClassifier(forest, random_state=0).fit(X, labels), tmp_path / name)
+        clf = DecoupledClassifier(forest, refit=1, random_state=0)
+        save(clf.fit(X, labels), tmp_path / name)
     copy(tmp_path / "three" / CLASS_ESTIMATOR, tmp_path / "two" / CLASS_ESTIMATOR)
     refused(tmp_path / "two", CLASS_ESTIMATOR, "not a forest of the classes")
-    copy(tmp_path / "two" / ESTIMATOR, tmp_path / "two" / CLASS_ESTIMATOR)
-    refused(tmp_path / "two", CLASS_ESTIMATOR, "not a forest of the classes")
+
+
+def test_any_model_of_the_classes_is_saved(tmp_path):
+    clf = DecoupledClassifier(GaussianNB(), refit=2).fit(X, Y)
+    save(clf, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.n_rounds_ == 2
+    assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+    other = DecoupledClassifier(GaussianNB()).fit(X, np.where(np.arange(60) % 3 == 0, "fish", Y))
+    save(other, tmp_path / "three")  # its estimator has three classes
+    copy(tmp_path / "three" / ESTIMATOR, tmp_path / "model" / CLASS_ESTIMATOR)
+    refused(tmp_path / "model", CLASS_ESTIMATOR, "its classes are not those of")
 
 
 # ------------------------------------------------------------------------------- files of 0.1

@@ -14,6 +14,10 @@ from looselabels._rows import on_simplex
 
 TINY = 1e-12  # keeps logarithms and divisions finite
 MIN_CLASS_PROBA = 1e-6  # no class is ruled out more firmly than this by an estimate
+# Before the power, each class has at least this part of its share as its probability. Inference
+# often rules classes out, and estimates are less certain than that: doubts would be too large where
+# classes overlap (benchmarks/quality_intervals.py).
+FLOOR = 0.04
 # Standard deviations of the normal priors of log power and log factors.
 SPREAD_ABOVE_ONE = 0.4  # of a power above 1: few noisy labels cannot tell 3 from 10
 SPREAD = 2.0  # of a power below 1, and of the factor of a class that no label names
@@ -25,12 +29,12 @@ class Calibration(NamedTuple):
 
     power: float = 1.0
     factor: np.ndarray | None = None  #: one number per column
-    floor: float = 0.0
+    floor: float | np.ndarray = 0.0  #: for all columns, or one number per column
 
     @property
     def is_identity(self) -> bool:
         """Whether it leaves all probabilities unchanged."""
-        return self.power == 1 and self.factor is None and not self.floor
+        return self.power == 1 and self.factor is None and not np.any(self.floor)
 
     def apply(self, proba):
         """Return corrected probabilities with rows that sum to 1; without a floor, zeros stay."""
@@ -207,7 +211,9 @@ def fit_class_calibration(
     """
     from scipy.optimize import minimize
 
-    class_proba = np.maximum(class_proba, MIN_CLASS_PROBA)
+    shares = np.average(class_proba, axis=0, weights=sample_weight)
+    floor = np.maximum(FLOOR * shares, MIN_CLASS_PROBA)
+    class_proba = np.maximum(class_proba, floor)
     log_share = np.log(np.average(class_proba, axis=0, weights=sample_weight))
     logs = np.log(class_proba, dtype=np.float64) - log_share
     logs -= logs.mean(axis=1, keepdims=True)
@@ -237,7 +243,7 @@ def fit_class_calibration(
     found = minimize(minus_log_posterior, start, jac=True, method="L-BFGS-B", bounds=bounds)
     log_factor = found.x[1:] + offset - np.exp(found.x[0]) * log_share
     factor = np.exp(log_factor - log_factor.max())
-    calibration = Calibration(float(np.exp(found.x[0])), factor, MIN_CLASS_PROBA)
+    calibration = Calibration(float(np.exp(found.x[0])), factor, floor)
     return calibration, -found.fun * weight.sum()
 
 

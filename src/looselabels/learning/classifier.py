@@ -243,8 +243,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             training, estimator, scores = self._choose_estimator(
                 estimator, X, y, design, fit_params
             )
-            found = decouple(scores, model_labels(design, scores), self.calibrate)
-            rounds = self._rounds(training)
+            model = model_labels(design, scores)
+            found = decouple(scores, model, self.calibrate)
+            rounds = self._rounds(training, model)
             found = learn_in_rounds(training, scores, found, self.calibrate, rounds)
             self.n_rounds_ = rounds.number
             return self._keep(estimator, scores, found)
@@ -327,15 +328,13 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 weights = uninformative_weights(design)
         return Training(estimator, X, design, folds, fit_params, weights, self.n_jobs, seed, report)
 
-    def _rounds(self, training):
+    def _rounds(self, training, model):
         """Return how often a model learns the classes."""
         if not training.can_learn_classes() or self.label_weights is not None:
             return Rounds(0)
         if self.refit is not True:
             return Rounds(int(self.refit))
-        rounds = choose_rounds(training, self.calibrate)
-        self._print(f"{rounds.number} rounds of learning the classes are best")
-        return rounds
+        return choose_rounds(training, model, self.calibrate)
 
     def _keep(self, estimator, scores, found):
         """Set the fitted attributes."""

@@ -255,7 +255,7 @@ def _describe(clf) -> dict:
         "calibration": {"power": clf.calibration_.power, "floor": clf.calibration_.floor},
         "class_calibration": {
             "power": clf.class_calibration_.power,
-            "floor": clf.class_calibration_.floor,
+            "floor": np.asarray(clf.class_calibration_.floor).tolist(),
         },
         "n_iter": clf.n_iter_,
         "converged": bool(clf.converged_),
@@ -381,12 +381,12 @@ def _read_decoupling(content) -> DecoupledClassifier:
 
 def _read_calibration(content) -> Calibration:
     match_names("calibration", content, ("power", "floor"))
-    power, floor = float(content["power"]), float(content["floor"])
-    if not (0 < power < np.inf and 0 <= floor < 1):
+    power, floor = float(content["power"]), np.asarray(content["floor"], dtype=float)
+    if not (0 < power < np.inf and floor.ndim < 2 and np.all((floor >= 0) & (floor < 1))):
         raise ValueError(
             f"power must be positive and finite and floor from 0 to 1; they are {power}, {floor}."
         )
-    return Calibration(power=power, floor=floor)
+    return Calibration(power=power, floor=floor if floor.ndim else float(floor))
 
 
 def _read_transition(content):

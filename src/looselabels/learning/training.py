@@ -5,13 +5,15 @@ some of them. So every step can be repeated without the others: `choose_rounds` 
 models that none of their labels has influenced.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from looselabels.estimation.calibration import TINY, fit_class_calibration
 from looselabels.estimation.losses import first_good
@@ -23,7 +25,7 @@ from looselabels.learning.decoupling import (
     learn_classes,
 )
 from looselabels.learning.label_design import LabelDesign, known_label_weights
-from looselabels.learning.label_model import LabelScores, model_labels, score_labels
+from looselabels.learning.label_model import LabelModel, LabelScores, score_labels
 from looselabels.learning.out_of_sample import (
     align,
     draw_weights,
@@ -37,6 +39,7 @@ from looselabels.learning.weighted_copies import Learned, learn_from_copies
 from looselabels.transition import uninformative_labels
 
 MAX_ROUNDS = 3
+MIN_LABELS = 50  # with fewer, held-out rows cannot show that another round helps
 MIN_TESTED = 300  # labels that rounds are chosen by, if there are that many
 MAX_ROWS = 20_000  # that any model learns classes from; with more rows it gains little
 
@@ -74,11 +77,14 @@ class Training(NamedTuple):
         labels, index = self.design.transition.labels, self.design.label_index
         weights = self.weights
         if isinstance(self.estimator, FrozenEstimator):
+            check_is_fitted(self.estimator)
             fitted, columns = self.estimator, label_columns(self.estimator, self.design.transition)
             label_proba = align(fitted, self.X, len(labels), columns)
             weights = known_label_weights(self.design, columns)
         else:
-            learn_from = None if weights is None else weights[index] > 0
+            learn_from = None
+            if weights is not None and self.design.label_weights is None:
+                learn_from = weights[index] > 0  # explicit weights of zero are passed on instead
             fitted, label_proba = fit_and_predict(
                 self.estimator, self.X, index, len(labels), self.folds, self.fit_params,
                 self.n_jobs, self.report, learn_from, self.design.groups,
@@ -169,27 +175,36 @@ def learn_in_rounds(training: Training, scores, found, calibrate, rounds: Rounds
     return found
 
 
-def choose_rounds(training: Training, calibrate) -> Rounds:
+def choose_rounds(training: Training, model: LabelModel, calibrate) -> Rounds:
     """Return the fewest rounds of learning the classes that predict labels well.
 
     Through p(class | x, label) of its neighbors a label influences the prediction of its own row,
     so predictions of training rows improve with every round, even if the labels are pure chance.
-    Therefore rows are held out from all steps, and their labels are predicted.
+    Therefore rows are held out from scores, calibration and learning, and their labels are
+    predicted. `model` is that of all rows: it is the same in every round, and its few numbers say
+    next to nothing about single rows, but estimating it again takes longer than all other steps.
     """
     splits = list(_held_out_rows(training))
     if not splits or not all(training.part(rows).has_two_labels() for rows, _ in splits):
         return Rounds(0)
-    trials = [Trial(training, calibrate, *rows) for rows in splits]
+    with warnings.catch_warnings():  # the fit to all rows has warned already
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        trials = [Trial(training, model, calibrate, *rows) for rows in splits]
+        return _best_rounds(trials, _max_rounds(training))
+
+
+def _best_rounds(trials, max_rounds) -> Rounds:
+    """Let all trials learn the classes, round by round, until it no longer helps."""
     weight = np.concatenate([trial.weight for trial in trials])
     losses = [np.concatenate([trial.losses() for trial in trials])]
     powers: list[float | None] = [None]
-    while len(losses) <= _max_rounds(training):
+    while len(losses) <= max_rounds:
         powers.append(float(np.exp(np.mean([np.log(trial.learn()) for trial in trials]))))
         losses.append(np.concatenate([trial.losses() for trial in trials]))
         if losses[-1] @ weight >= losses[-2] @ weight:
             break
     number = first_good(np.stack(losses), weight)
-    return Rounds(number, powers[number] if calibrate == "classes" else None)
+    return Rounds(number, powers[number] if trials[0].calibrate == "classes" else None)
 
 
 def _max_rounds(training):
@@ -201,13 +216,12 @@ def _max_rounds(training):
 class Trial:
     """All steps on a part of the rows, and how well the labels of other rows are predicted."""
 
-    def __init__(self, training: Training, calibrate, rows, held_out):
+    def __init__(self, training: Training, model: LabelModel, calibrate, rows, held_out):
         self.part, self.calibrate = training.part(rows), calibrate
         self.X, design = _safe_indexing(training.X, held_out), training.design.take(held_out)
         self.label_index = design.label_index
         self.weight = np.ones(len(held_out)) if design.counts is None else design.counts
         self.estimator, self.scores = self.part.score()
-        model = model_labels(self.part.design, self.scores)
         self.found = decouple(self.scores, model, calibrate)
 
     def learn(self) -> float:
@@ -238,6 +252,8 @@ def _held_out_rows(training: Training):
     is_tested = ~uninformative_labels(design.transition)[design.label_index]
     if design.sample_weight is not None:
         is_tested &= design.sample_weight > 0
+    if is_tested.sum() < MIN_LABELS:
+        return
     for _, fold in training.explicit_folds():
         held_out = np.isin(np.arange(len(is_tested)), fold)
         # no label may vanish from the rows that are learned from
