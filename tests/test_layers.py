@@ -16,7 +16,7 @@ LAYERS = [
     "model_selection",
     *("estimation.sampling", "estimation.quantiles", "estimation.reliability"),
     *("estimation.weighting", "estimation.calibration", "estimation.losses"),
-    *("estimation.confident", "estimation.noise"),
+    *("estimation.confident", "estimation.errors", "estimation.noise"),
     *("estimation.class_prior", "estimation.transition"),
     *("learning.unchanged", "learning.copies", "learning.density", "learning.trees"),
     *("learning.soft_labels", "learning.forest", "learning.linear", "learning.out_of_sample"),

@@ -15,7 +15,12 @@ from sklearn.naive_bayes import GaussianNB
 
 from looselabels import DecoupledClassifier, Transition
 from looselabels.auditing.audit import audit
-from looselabels.auditing.intervals import draw, draw_from_counts, draw_from_mass
+from looselabels.auditing.intervals import (
+    add_noise_range,
+    draw,
+    draw_from_counts,
+    draw_from_mass,
+)
 from looselabels.datasets import make_gaussians, make_loose_labels
 from looselabels.estimation.quantiles import quantile_interval
 from looselabels.learning.label_design import Sources
@@ -253,6 +258,19 @@ def test_if_rates_or_noise_are_estimated_draws_are_from_label_mass(label_rates, 
     expected = draw_from_mass(MASS, FOUND, is_certain, random_state=3)
     for a, b in zip(found, expected, strict=True):
         assert_array_equal(a, b)
+
+
+def test_the_range_of_the_noise_is_added_to_the_interval():
+    plain = (90.0, 112.0)
+    assert add_noise_range(plain, 100.0, 1000, None) == plain
+    assert add_noise_range(plain, 100.0, 1000, (0.1, 0.1)) == plain
+    low, high = add_noise_range(plain, 100.0, 1000, (0.08, 0.13))
+    assert low == pytest.approx(100 - (10**2 + 20**2) ** 0.5)
+    assert high == pytest.approx(100 + (12**2 + 30**2) ** 0.5)
+    # a range on one side of the estimate, which can be off by the sample of rows, narrows nothing
+    assert add_noise_range(plain, 100.0, 1000, (0.11, 0.12))[0] == 90
+    # the ends are possible counts
+    assert add_noise_range(plain, 100.0, 115, (0.0, 1.0)) == (0, 115)
 
 
 # ---------------------------------------------------------------- intervals contain the truth

@@ -10,7 +10,9 @@ from sklearn.naive_bayes import GaussianNB
 
 from looselabels import DecoupledClassifier, Transition, estimate_transition
 from looselabels._rows import on_simplex
+from looselabels.datasets import make_loose_labels
 from looselabels.estimation.noise import estimate_noise
+from looselabels.transition import meanings
 
 
 def test_the_classifier_finds_wrong_labels_without_a_specified_rate():
@@ -39,9 +41,9 @@ def test_noise_is_estimated_from_the_labeled_rows_alone():
     assert_allclose(found[:, 3], np.mean([label is None for label in labels]))
 
 
-def test_labels_that_do_not_name_classes_raise_an_error_with_advice():
+def test_a_method_of_transitions_needs_labels_that_name_classes():
     design = Transition.from_meanings({"pet": ["cat", "dog"], "dog": "dog"})
-    clf = DecoupledClassifier(GaussianNB(), design, noise="estimate")
+    clf = DecoupledClassifier(GaussianNB(), design, noise="calibrated")
     with (
         pytest.raises(
             ValueError,
@@ -49,6 +51,60 @@ def test_labels_that_do_not_name_classes_raise_an_error_with_advice():
         ),
     ):
         clf.fit(np.arange(20.0)[:, None], ["pet", "dog"] * 10)
+
+
+def digits_with_noise(rate, design, rng):
+    """Return features, classes, and labels: a share of the zeros is labeled like another digit."""
+    X, y = load_digits(n_class=4, return_X_y=True)
+    moved = (y == 0) & (rng.random(len(y)) < rate)
+    labeled_as = np.where(moved, rng.integers(1, 4, len(y)), y)
+    return X / 16, y, make_loose_labels(labeled_as, design, random_state=0)
+
+
+@pytest.mark.parametrize("kind", ["coarse", "merged", "candidates"])
+def test_noise_is_estimated_where_labels_do_not_name_classes(kind):
+    rng = np.random.default_rng(0)
+    design = {
+        "coarse": Transition.from_meanings({0: [0], 1: [1], 2: [2], 3: [3], "2 or 3": [2, 3]}),
+        "merged": Transition.combine(
+            {
+                "digits": Transition.identity(range(4)),
+                "parity": Transition.from_meanings({"even": [0, 2], "odd": [1, 3]}),
+            },
+            {"digits": 2, "parity": 1},
+        ),
+        "candidates": Transition.from_meanings(
+            {"01": [0, 1], "12": [1, 2], "23": [2, 3], "0": [0]}
+        ),
+    }[kind]
+    X, y, labels = digits_with_noise(0.4, design, rng)
+    clf = DecoupledClassifier(
+        LogisticRegression(max_iter=500), design, noise="estimate", cv=3, random_state=0
+    ).fit(X, labels)
+    is_wrong = ~(meanings(design)[design.label_index(labels), y])
+    low, high = clf.label_model_.wrong_share_interval
+    assert low - 0.02 < is_wrong.mean() < high + 0.02
+    assert low > 0.01
+    wrong = 1 - clf.transition_.proba[:, design.proba[0] > 0].sum(axis=1)
+    assert wrong[0] == pytest.approx(is_wrong[y == 0].mean(), abs=0.12)
+
+
+def test_the_missing_label_keeps_its_probability_next_to_coarse_labels(rng):
+    proba = [[0.3, 0.2, 0.0, 0.5], [0.0, 0.4, 0.2, 0.4]]
+    design = Transition(proba, ["a", "b"], ["a", "either", "b", None])
+    label_proba = np.repeat(proba, 200, axis=0)
+    index = [rng.choice(4, p=row) for row in label_proba]
+    labels = [design.labels[s] for s in index]
+    clf = DecoupledClassifier(transition=design, noise="estimate")
+    found = clf.fit_from_proba(label_proba, labels).transition_.proba
+    assert_allclose(found[:, 3], design.proba[:, 3], atol=0.02)
+
+
+def test_noise_is_not_estimated_twice_where_labels_do_not_name_classes():
+    design = Transition([[0.9, 0.1], [0.05, 0.95]], ["a", "b"], ["x", "y"])
+    clf = DecoupledClassifier(GaussianNB(), design, noise="estimate")
+    with pytest.raises(ValueError, match="transition has some: class 'b' gets label 'x' with prob"):
+        clf.fit(np.arange(20.0)[:, None], ["x", "y"] * 10)
 
 
 @pytest.mark.parametrize("n_positive", [1, 7])
@@ -83,7 +139,8 @@ def test_rows_of_weight_zero_say_nothing_about_the_noise(rng):
     label_proba, index, weight = half_of_the_rows_noisy(rng)
     found = estimate_noise(label_proba, index, weight)
     clf = DecoupledClassifier(noise="estimate").fit_from_proba(label_proba, index, weight)
-    assert_allclose(clf.transition_.proba, found)
+    assert_allclose(clf.transition_.proba, found.proba)
+    assert clf.label_model_.wrong_share_interval == found[1:]
 
 
 @pytest.mark.parametrize("strength", [np.inf, 5.0])

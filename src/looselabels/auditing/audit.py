@@ -17,7 +17,7 @@ from looselabels._names import shown
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts, import_extra
 from looselabels.auditing.diagnose import Finding, diagnose, skill_of
-from looselabels.auditing.intervals import draw
+from looselabels.auditing.intervals import add_noise_range, draw
 from looselabels.estimation.quantiles import quantile_interval
 from looselabels.estimation.reliability import reliability
 from looselabels.estimation.sampling import sample_rows
@@ -330,11 +330,13 @@ class Audit:
         if self.why_no_count is not None:  # no count is better than a wrong one
             return dict.fromkeys(("expected", "low", "high", "doubted")) | why
         expected = self._n_wrong.mean()
-        low, high = quantile_interval(self._n_wrong, estimate=expected)
+        interval = quantile_interval(self._n_wrong, estimate=expected)
+        wrong_share, n_labeled = self.model.wrong_share_interval, int(self.is_labeled.sum())
+        low, high = add_noise_range(interval, expected, n_labeled, wrong_share)
         return {
             "expected": float(expected),
-            "low": float(low),
-            "high": float(high),
+            "low": low,
+            "high": high,
             "doubted": int(np.sum(self.doubt > DOUBTED)),
         } | why
 

@@ -12,7 +12,8 @@ one draw from p(s) = Σ_y p(y) T[y, s]. So, repeatedly (`draw_from_counts`):
 x plays no part in this. The intervals are wider than they could be, but free of the errors of a
 classifier. If label rates or noise were estimated, x is all there is: then p(y|s) is drawn from the
 Dirichlet distribution of the label mass that p(class | x, label) adds up to (`draw_from_mass`), and
-errors of the classifier are errors of the intervals.
+errors of the classifier are errors of the intervals. What the labels leave open about estimated
+noise is added to the interval of the count of wrong labels (`add_noise_range`).
 """
 
 from typing import NamedTuple
@@ -117,6 +118,28 @@ def draw_from_mass(label_mass, transition, is_certain, *, n_draws=400, random_st
         transitions[:, :, ~is_certain],
     )
     return Draws(class_share, transitions, drawn)
+
+
+def add_noise_range(interval, estimate, n_labeled, wrong_share) -> tuple[float, float]:
+    """Return the interval of a count of wrong labels, with the range of the noise added.
+
+    The draws show what one transition leaves open. `wrong_share` is the range of the share of wrong
+    labels over all transitions that are about as likely (`LabelModel.wrong_share_interval`), or
+    None if noise was not estimated. Both are independent, so their distances from the estimate add
+    up like standard errors. If having no noise is about as likely, the lower end is 0.
+
+    >>> add_noise_range((97.0, 103.0), 100.0, 1000, (0.096, 0.104))
+    (95.0, 105.0)
+    >>> add_noise_range((97.0, 103.0), 100.0, 1000, (0.0, 0.1))
+    (0.0, 103.0)
+    """
+    low, high = interval
+    if wrong_share is None:
+        return float(low), float(high)
+    least, most = (share * n_labeled for share in wrong_share)
+    below = np.hypot(estimate - low, max(estimate - least, 0))
+    above = np.hypot(high - estimate, max(most - estimate, 0))
+    return float(max(estimate - below, 0)), float(min(estimate + above, n_labeled))
 
 
 def _draw_rows(rng, amounts):

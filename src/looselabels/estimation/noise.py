@@ -1,36 +1,166 @@
-"""An estimate of how often labels are wrong, by the likelihood of the labels.
+"""An estimate of how often labels are wrong, and which labels they are, by their likelihood.
 
-Every transition T turns p(label | x) into p(class | x). Calibrated through T, p(class | x) gives a
-likelihood of the given labels, and this likelihood compares transitions. They have the form
+The design D says how classes are labeled if nothing goes wrong. Noise N[y, y'] is the probability
+that a row of class y is labeled as one of class y' is; then labels arise by T = N D. Every T turns
+p(label | x) into p(class | x). Calibrated through T, p(class | x) gives a likelihood of the given
+labels, and this likelihood compares transitions.
 
-    N = (1 − r) I + r E,
+It has several maxima. Labels that are wrong by a rule can also be explained by overlapping classes
+and no noise, and between these two explanations the likelihood falls. So the search climbs from
+several starts by expectation maximization: p(class | x, label) gives expected counts, and these give
+new noise, with a rate and directions for each class, shrunk by their evidence (see `errors`). What
+more parameters cost is part of the score, and the best score wins.
 
-where a share r of the labels is wrong and row y of E says which labels class y gets instead.
-Two kinds of E are compared: all other labels equally likely, or those that confident predictions
-point to, shrunk toward equally likely by their evidence.
-
-Too much noise contradicts how well labels are predicted, and its likelihood is low. With too little
-noise, wrong labels are mistaken for overlapping classes. If p(label | x) is estimated smoothly, the
-likelihood of that is low too; if p(label | x) is exact, both explanations are equally likely. This
-is why the highest rate is taken that the labels do not contradict: it assumes that x determines
-the class of some rows of each class.
+The likelihood rejects transitions, but need not identify one: if p(label | x) is exact, every T that
+can explain it is equally likely. So the result includes the range of the share of wrong labels over
+everything that was tried and is about as likely as the best.
 """
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from looselabels._rows import on_simplex
 from looselabels.estimation.calibration import fit_class_calibration
 from looselabels.estimation.confident import confident_counts
+from looselabels.estimation.errors import Shrinkage, equal_errors, fit_shrinkage, shrunk_noise
 from looselabels.estimation.sampling import limit_rows, sample_rows
 from looselabels.inference import class_proba_from
 
-MAX_ROWS, MIN_ROWS = 5_000, 500  # used for an estimate; fewer than MAX_ROWS with many labels
-MIN_GAIN = 3.0  # nats by which unequal errors must be more likely than equal ones to be used
-STRENGTH_BOUNDS = (0.1, 10_000)  # counts per class that shrink errors toward equally likely
-N_RATES = 12  # rates that are evaluated before the best one is refined
-MAX_LOSS = 0.5  # nats below the best rate that a rate may be: one standard error
+MAX_ROWS, MIN_ROWS = 3_000, 500  # used for an estimate; fewer than MAX_ROWS with many labels
+# Chosen by benchmarks/quality_noise.py, where results hardly differ from a third to three times these.
+FLOOR = 0.05  # probability that classes which an estimate rules out have together: tails are thin
+COST = 0.25  # of the evidence lost to rates and directions; 1 if counts were seen, not expected
+START_RATES = (0.02, 0.2)  # of equal errors; a start with little noise, and one with much
+SUREST = 20  # power of p(class | x) by which rows weigh in the start from the surest rows
+SHARPER = 3  # power of the directions in the start from the best so far
+MAX_STEPS = 20  # per start
+MIN_STEP = 0.05  # nats that a step must gain for another one
+ABOUT_AS_LIKELY = 2.0  # nats below the best, for the range
+SCALES = (
+    0.25,
+    0.5,
+    0.7,
+    0.8,
+    0.9,
+    0.95,
+    1.05,
+    1.1,
+    1.2,
+    1.35,
+    1.6,
+    2.0,
+)  # of all rates of the best
+TIE = 1e-9  # probabilities that differ by no more than this are equal
+TINY = np.finfo(float).tiny
+
+
+class NoiseFound(NamedTuple):
+    """The result of `estimate_noise`."""
+
+    proba: np.ndarray  #: N[y, y'] = p(labeled as class y' | class y); rows sum to 1
+    wrong_low: float  #: the smallest share of wrong labels that is about as likely as the best
+    wrong_high: float  #: the largest one
+
+
+class Given(NamedTuple):
+    """What noise is estimated from."""
+
+    label_proba: np.ndarray
+    label_index: np.ndarray
+    weight: np.ndarray
+    design: np.ndarray
+    equal: np.ndarray  # directions if all errors are equally likely
+
+    @property
+    def max_rate(self) -> float:
+        """The highest rate; at 1 − 1 / n_classes all classes could have the same labels."""
+        return 0.9 * (1 - 1 / len(self.design))
+
+
+class Fit(NamedTuple):
+    """Noise, and what the labels say about it."""
+
+    noise: np.ndarray
+    log_likelihood: float
+    score: float  # log-likelihood less what rates and directions cost
+    wrong_share: float  # of the labels, expected
+    counts: np.ndarray  # expected rows of class y that are labeled as class y'
+    shrinkage: Shrinkage  # that fits these counts
+
+
+def estimate_noise(
+    label_proba, label_index, sample_weight=None, *, design=None, random_state=0
+) -> NoiseFound:
+    """Estimate how often each class is labeled like each other class.
+
+    Parameters
+    ----------
+    label_proba : array of shape (n_samples, n_labels)
+        p(label | x) out of sample, of rows that have a label.
+    label_index : integer array of shape (n_samples,)
+        The column of each row's label.
+    sample_weight : array of shape (n_samples,), default=None
+        How often each row counts.
+    design : array of shape (n_classes, n_labels), default=None
+        p(label | class) without noise. A label is wrong for the classes in which it is 0. None: each
+        label names a class.
+    random_state : int, default=0
+        Seed of the sample of rows that is used if there are more than needed.
+
+    Returns
+    -------
+    NoiseFound
+        The noise, (n_classes, n_classes), and the range of the share of wrong labels.
+
+    Examples
+    --------
+    The class changes from 0 to 1 along x. Three labels of class 1 in ten are wrong, so label 1 has
+    no probability above 0.7:
+
+    >>> rng = np.random.default_rng(0)
+    >>> label_1 = 0.7 / (1 + np.exp(-20 * rng.uniform(-1, 1, 2000)))
+    >>> label_index = (rng.random(2000) < label_1).astype(int)
+    >>> found = estimate_noise(np.column_stack([1 - label_1, label_1]), label_index)
+    >>> found.proba.round(1)
+    array([[1. , 0. ],
+           [0.3, 0.7]])
+    """
+    design = np.eye(label_proba.shape[1]) if design is None else np.asarray(design, float)
+    weight = (
+        np.ones(len(label_index)) if sample_weight is None else np.asarray(sample_weight, float)
+    )
+    rows = np.flatnonzero(weight)
+    limit = limit_rows(design.shape[1], MAX_ROWS, MIN_ROWS)
+    rows = rows[sample_rows(len(rows), limit, random_state=random_state)]
+    equal = equal_errors(design)
+    if not equal.any():
+        return NoiseFound(np.eye(len(design)), 0.0, 0.0)
+    given = Given(label_proba[rows], label_index[rows], weight[rows], design, equal)
+    fits = search(given)
+    return NoiseFound(_best(fits).noise, *wrong_range(fits))
+
+
+def search(given: Given) -> list[Fit]:
+    """Return everything that was tried: no noise, climbs from all starts, and the best scaled."""
+    fits = [evaluate(given, np.eye(len(given.design)))]
+    for noise in starts(given):
+        fits += climb(given, noise)
+    fits += climb(given, sharpened(_best(fits), given))
+    change = _best(fits).noise - fits[0].noise
+    highest_rate = -np.diag(change).min()
+    scales = [scale for scale in SCALES if scale < 1 or scale * highest_rate <= given.max_rate]
+    return fits + [evaluate(given, fits[0].noise + scale * change) for scale in scales]
+
+
+def _best(fits) -> Fit:
+    return max(fits, key=lambda fit: fit.score)
+
+
+def wrong_range(fits) -> tuple[float, float]:
+    """Return the range of the share of wrong labels over all fits about as likely as the best."""
+    least = _best(fits).log_likelihood - ABOUT_AS_LIKELY
+    shares = [fit.wrong_share for fit in fits if fit.log_likelihood >= least]
+    return min(shares), max(shares)
 
 
 def log_likelihood(label_proba, transition, label_index, sample_weight=None) -> float:
@@ -44,166 +174,103 @@ def log_likelihood(label_proba, transition, label_index, sample_weight=None) -> 
     >>> label_index = np.repeat([0, 1, 0, 1], [40, 10, 10, 40])
     >>> right, noisier = (np.array([[1 - r, r], [r, 1 - r]]) for r in (0.2, 0.4))
     >>> round(log_likelihood(label_proba, right, label_index), 1)
-    -50.0
+    -50.1
     >>> round(log_likelihood(label_proba, noisier, label_index), 1)
-    -59.2
+    -59.5
     """
+    return _calibrated(label_proba, transition, label_index, sample_weight)[1]
+
+
+def _calibrated(label_proba, transition, label_index, sample_weight):
+    """Return calibrated p(class | x), and the log-likelihood of the labels."""
     class_proba = class_proba_from(label_proba, transition)
-    return float(fit_class_calibration(class_proba, transition, label_index, sample_weight)[1])
+    class_proba = np.maximum(class_proba, FLOOR / len(transition))
+    found, value = fit_class_calibration(class_proba, transition, label_index, sample_weight)
+    return found.apply(class_proba), float(value)
 
 
-def estimate_noise(label_proba, label_index, sample_weight=None, *, random_state=0) -> np.ndarray:
-    """Estimate how often each class gets the label of each other class.
+def evaluate(given: Given, noise) -> Fit:
+    """Return the likelihood and the score of noise, and the counts that are expected with it."""
+    transition = noise @ given.design
+    class_proba, value = _calibrated(given.label_proba, transition, given.label_index, given.weight)
+    given_label = class_proba * transition.T[given.label_index]
+    given_label *= (given.weight / np.maximum(given_label.sum(axis=1), TINY))[:, None]
+    mass = _label_mass(given_label, given)
+    counts = noise * ((mass / np.maximum(transition, TINY)) @ given.design.T)
+    shrinkage = fit_shrinkage(counts, given.equal)
+    cost = np.sum(counts * np.log(np.maximum(noise, TINY))) - shrinkage.log_evidence
+    wrong_share = np.sum(mass[given.design == 0]) / given.weight.sum()
+    return Fit(noise, value, value - COST * cost, float(wrong_share), counts, shrinkage)
 
-    Parameters
-    ----------
-    label_proba : array of shape (n_samples, n_labels)
-        p(label | x) out of sample, of rows that have a label. Each label names a class.
-    label_index : integer array of shape (n_samples,)
-        The column of each row's label.
-    sample_weight : array of shape (n_samples,), default=None
-        How often each row counts.
-    random_state : int, default=0
-        Seed of the sample of rows that is used if there are more than needed.
 
-    Returns
-    -------
-    array of shape (n_labels, n_labels)
-        N[y, s] = p(label s | class y). Rows sum to 1.
+def climb(given: Given, noise) -> list[Fit]:
+    """Return what expectation maximization finds from `noise`, each better than the one before.
 
-    Examples
-    --------
-    The class changes from 0 to 1 along x. One label in five is wrong, so no label has a probability
-    above 0.8:
-
-    >>> rng = np.random.default_rng(0)
-    >>> class_1 = 1 / (1 + np.exp(-20 * rng.uniform(-1, 1, 2000)))
-    >>> label_1 = 0.2 + 0.6 * class_1
-    >>> label_index = (rng.random(2000) < label_1).astype(int)
-    >>> estimate_noise(np.column_stack([1 - label_1, label_1]), label_index).round(1)
-    array([[0.8, 0.2],
-           [0.2, 0.8]])
+    A step can lose, because p(class | x) depends on the noise too. Then half of it is tried.
     """
-    n_labels = label_proba.shape[1]
-    if n_labels == 1:
-        return np.eye(1)
-    weight = (
-        np.ones(len(label_index)) if sample_weight is None else np.asarray(sample_weight, float)
+    path, step = [evaluate(given, noise)], 1.0
+    for _ in range(MAX_STEPS):
+        last = path[-1]
+        wanted = shrunk_noise(last.counts, given.equal, last.shrinkage, given.max_rate)
+        new = evaluate(given, last.noise + step * (wanted - last.noise))
+        gain = new.score - last.score
+        if gain > 0:
+            path.append(new)
+        if 0 < gain <= MIN_STEP or (gain <= 0 and step < 1):
+            break
+        step = 1.0 if gain > 0 else 0.5
+    return path
+
+
+def _label_mass(class_rows, given):
+    """Return the sum of the rows with each label, (n_classes, n_labels)."""
+    n_labels = given.design.shape[1]
+    return np.stack([np.bincount(given.label_index, column, n_labels) for column in class_rows.T])
+
+
+# --------------------------------------------------------------------------------- where to start
+
+
+def starts(given: Given) -> list[np.ndarray]:
+    """Return noise to start from: by three ways to guess classes, and two rates of equal errors."""
+    design, weight = given.design, given.weight
+    class_proba = class_proba_from(given.label_proba, design)
+    right = np.where(design.T[given.label_index] > 0, class_proba, 0.0)
+    total = right.sum(axis=1, keepdims=True)
+    right *= weight[:, None] / np.where(total > 0, total, 1)
+    n_rows = np.maximum(right.sum(axis=0), TINY)
+    threshold = np.sum(right * class_proba, axis=0) / n_rows
+    rows = given.label_index, weight, design.shape[1]
+    confident, most_probable = (
+        confident_counts(class_proba, least, *rows, tolerance=TIE)
+        for least in (threshold, np.zeros(len(design)))
     )
-    equal, confident = equal_errors(n_labels), confident_errors(label_proba, label_index, weight)
-    rows = np.flatnonzero(weight)
-    limit = limit_rows(n_labels, MAX_ROWS, MIN_ROWS)
-    rows = rows[sample_rows(len(rows), limit, random_state=random_state)]
-    label_proba, label_index, weight = label_proba[rows], label_index[rows], weight[rows]
-    # At 1 − 1 / n_labels all classes would have the same labels.
-    max_rate = 0.9 * (1 - 1 / n_labels)
-
-    def best_rate(errors):
-        return highest_likely_rate(
-            lambda rate: log_likelihood(label_proba, _mix(rate, errors), label_index, weight),
-            max_rate,
-        )
-
-    rate, value = best_rate(equal)
-    if n_labels == 2:  # there is only one other label: both kinds of errors are the same
-        return _mix(rate, equal)
-    confident_rate, confident_value = best_rate(confident)
-    if confident_value > value + MIN_GAIN:
-        return _mix(confident_rate, confident)
-    return _mix(rate, equal)
+    sure = weight[:, None] * (class_proba / np.maximum(class_proba.max(axis=0), TINY)) ** SUREST
+    surest = sure.T @ given.label_proba
+    surest *= (n_rows / np.maximum(surest.sum(axis=1), TINY))[:, None]
+    found = [noise_from_mass(mass, given) for mass in (confident, most_probable, surest)]
+    for rate in START_RATES:
+        rates = rate * given.equal.any(axis=1)
+        found.append(np.diag(1 - rates) + rate * given.equal)
+    return found
 
 
-def highest_likely_rate(value: Callable, max_rate) -> tuple[float, float]:
-    """Return the highest rate up to `max_rate` that is likely, and the best value.
+def noise_from_mass(label_mass, given: Given) -> np.ndarray:
+    """Return noise by how many rows of each class have each label.
 
-    `value` is the log-likelihood of a rate. A rate is likely if its value is at most MAX_LOSS below
-    the best one.
-
-    >>> rate, best = highest_likely_rate(lambda rate: -800 * (rate - 0.2) ** 2, max_rate=0.5)
-    >>> round(rate, 3)
-    0.225
+    A label that excludes the class counts for the classes that it is right for, in proportion.
     """
-    from scipy.optimize import brentq, minimize_scalar
-
-    rates = np.linspace(0, max_rate, N_RATES)  # with few labels there can be several maxima
-    values = np.array([value(rate) for rate in rates])
-    top = int(values.argmax())
-    around = rates[max(top - 1, 0)], rates[min(top + 1, N_RATES - 1)]
-    precision = max_rate / 300
-    found = minimize_scalar(
-        lambda rate: -value(rate), bounds=around, method="bounded", options={"xatol": precision}
-    )
-    best, at = max((-found.fun, found.x), (values[top], rates[top]))
-    last = max([at, *rates[values > best - MAX_LOSS]])
-    beyond = rates[rates > last]
-    if not len(beyond):
-        return max_rate, best
-    return brentq(lambda rate: value(rate) - best + MAX_LOSS, last, beyond[0], xtol=precision), best
+    is_right = given.design > 0
+    n_right = np.sum(np.where(is_right, label_mass, 0.0), axis=1)
+    share = given.design / np.maximum(given.design.sum(axis=0), TINY)
+    counts = np.where(is_right, 0.0, label_mass) @ share.T + np.diag(n_right + 0.5)
+    return shrunk_noise(counts, given.equal, fit_shrinkage(counts, given.equal), given.max_rate)
 
 
-def _mix(rate, errors):
-    return (1 - rate) * np.eye(len(errors)) + rate * errors
-
-
-# ------------------------------------------------------------- which labels are given by mistake
-
-
-def equal_errors(n_labels) -> np.ndarray:
-    """Return E with all other labels equally likely.
-
-    >>> equal_errors(3)
-    array([[0. , 0.5, 0.5],
-           [0.5, 0. , 0.5],
-           [0.5, 0.5, 0. ]])
-    """
-    return (1 - np.eye(n_labels)) / (n_labels - 1)
-
-
-def confident_errors(label_proba, label_index, sample_weight) -> np.ndarray:
-    """Return E by confident predictions, shrunk toward equally likely by its evidence.
-
-    Rows that are confidently of class y but have another label are counted by label. The threshold
-    of class y is the mean of p(label y | x) over the rows with label y.
-
-    >>> label_proba = np.repeat([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]], 10, axis=0)
-    >>> labels = np.repeat([0, 1, 1, 2, 2, 0], [8, 2, 8, 2, 8, 2])  # wrong labels are the next one
-    >>> confident_errors(label_proba, labels, np.ones(30)).round(2)
-    array([[0.  , 0.98, 0.02],
-           [0.02, 0.  , 0.98],
-           [0.98, 0.02, 0.  ]])
-    """
-    n_labels = label_proba.shape[1]
-    own = label_proba[np.arange(len(label_index)), label_index]
-    total = np.bincount(label_index, sample_weight * own, n_labels)
-    n_rows = np.bincount(label_index, sample_weight, n_labels)
-    threshold = total / np.where(n_rows > 0, n_rows, 1)
-    counts = confident_counts(label_proba, threshold, label_index, sample_weight, n_labels)
-    np.fill_diagonal(counts, 0)
-    return on_simplex(counts + shrinkage(counts) * equal_errors(n_labels))
-
-
-def shrinkage(counts) -> float:
-    """Return the pseudo-count per class toward equally likely errors that fits the counts best.
-
-    It is the strength of a Dirichlet prior, the same for all classes, that maximizes the evidence
-    of the off-diagonal counts: low if each class has few kinds of errors, high if they are spread.
-
-    >>> shrinkage(np.array([[0, 9, 0], [0, 0, 8], [9, 0, 0]])) < 0.5
-    True
-    >>> shrinkage(np.array([[0, 5, 4], [4, 0, 4], [4, 5, 0]])) > 1000
-    True
-    """
-    from scipy.optimize import minimize_scalar
-    from scipy.special import gammaln
-
-    n_others = len(counts) - 1
-    total, others = counts.sum(axis=1), counts[~np.eye(len(counts), dtype=bool)]
-
-    def minus_log_evidence(log_strength):
-        strength = np.exp(log_strength)
-        of_classes = gammaln(strength) - gammaln(strength + total)
-        of_labels = gammaln(strength / n_others + others) - gammaln(strength / n_others)
-        return -of_classes.sum() - of_labels.sum()
-
-    found = minimize_scalar(minus_log_evidence, bounds=np.log(STRENGTH_BOUNDS), method="bounded")
-    return float(np.exp(found.x))
+def sharpened(fit: Fit, given: Given) -> np.ndarray:
+    """Return the noise of a fit with errors in fewer directions: few kinds are slow to emerge."""
+    errors = np.where(given.equal > 0, fit.noise, 0.0)
+    rate = errors.sum(axis=1)
+    errors = (errors / np.maximum(errors.max(axis=1, keepdims=True), TINY)) ** SHARPER
+    errors *= (rate / np.maximum(errors.sum(axis=1), TINY))[:, None]
+    return np.diag(1 - rate) + errors

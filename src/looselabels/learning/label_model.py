@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from looselabels._names import listed
+from looselabels._rows import on_simplex
 from looselabels._validation import short_repr
 from looselabels.estimation.class_prior import distribute_share, estimate_class_prior
 from looselabels.estimation.losses import label_losses
@@ -19,7 +20,7 @@ from looselabels.learning.label_design import (
     Sources,
     implied_class_prior,
 )
-from looselabels.transition import Transition, is_missing, named_classes
+from looselabels.transition import Transition, is_missing, meanings, named_classes
 
 MAX_ROWS = 10_000  # by which candidates are compared
 START_NOISE = 0.1  # where the methods of estimate_transition start
@@ -74,6 +75,8 @@ class LabelModel(NamedTuple):
     class_prior_interval: tuple[np.ndarray, np.ndarray] | None  #: 90 %, if it was estimated
     strength: float
     sources: Sources
+    #: the share of wrong labels in labeled rows: a range, if noise was estimated by its likelihood
+    wrong_share_interval: tuple[float, float] | None = None
 
 
 def score_labels(design: LabelDesign, label_proba, label_weights=None) -> LabelScores:
@@ -91,14 +94,14 @@ def model_labels(design: LabelDesign, scores: LabelScores) -> LabelModel:
     >>> model_labels(design, scores).class_prior
     array([0.5, 0.5])
     """
-    transition, interval = design.transition, None
+    transition, interval, wrong_share = design.transition, None, None
     if design.rate_method is not None:
         rates, interval = _estimate_rates(design, scores)
         negative = transition.classes[-1]  # `partial` puts it last
         transition = Transition.partial(transition.classes, labeled=rates, negative=negative)
         transition = transition.with_noise(design.noise)
     if design.noise_method is not None:
-        transition = _add_estimated_noise(transition, design.noise_method, scores)
+        transition, wrong_share = _add_estimated_noise(transition, design.noise_method, scores)
     prior = design.class_prior
     if prior is None:
         prior = implied_class_prior(transition, scores.label_shares())
@@ -112,6 +115,7 @@ def model_labels(design: LabelDesign, scores: LabelScores) -> LabelModel:
         class_prior_interval=interval,
         strength=design.strength,
         sources=design.sources,
+        wrong_share_interval=wrong_share,
     )
 
 
@@ -142,51 +146,74 @@ def share_out(interval, class_prior):
     return tuple(distribute_share(end, class_prior[:-1]) for end in interval)
 
 
-def _add_estimated_noise(transition, method, scores) -> Transition:
-    """Return the transition with the noise that its labeled rows show."""
-    classes, named = _named_labels(transition, method)
-    _check_no_noise(method, transition, classes, named)
-    seen = np.isin(named, scores.seen_labels)
-    classes, named = classes[seen], named[seen]
+def _add_estimated_noise(transition, method, scores):
+    """Return the transition with the noise that its labeled rows show, and a range of its share.
+
+    The noise is that of the labels other than the missing one, whose probability is kept.
+    """
+    _check_no_noise(method, transition)
+    proba, is_seen = (
+        transition.proba,
+        np.isin(np.arange(len(transition.labels)), scores.seen_labels),
+    )
+    labels = np.flatnonzero(is_seen & _is_given(transition) & proba.any(axis=0))
+    classes = np.flatnonzero(proba[:, labels].any(axis=1))
     counts = np.ones(len(scores.label_index)) if scores.counts is None else scores.counts
-    rows = np.flatnonzero(np.isin(scores.label_index, named) & (counts > 0))
+    rows = np.flatnonzero(np.isin(scores.label_index, labels) & (counts > 0))
     if not len(rows):
         raise ValueError(f"noise={method!r} needs rows with labels; y has none. Give a rate.")
-    position = np.zeros(len(transition.labels), dtype=int)
-    position[named] = np.arange(len(named))
-    given = scores.real(named, rows), position[scores.label_index[rows]]
-    if method == "estimate" or len(named) == 1:
-        found = estimate_noise(*given, counts[rows])
+    design = on_simplex(proba[np.ix_(classes, labels)])
+    index = np.searchsorted(labels, scores.label_index[rows])
+    given = scores.real(labels, rows), index
+    noise, wrong_share = np.eye(len(proba)), None
+    if method == "estimate":
+        found = estimate_noise(*given, counts[rows], design=design)
+        noise[np.ix_(classes, classes)] = found.proba
+        wrong_share = found.wrong_low, found.wrong_high
     else:
-        start = Transition.identity(range(len(named))).with_noise(START_NOISE)
-        found = estimate_transition(*given, start, method=method, sample_weight=counts[rows])[0]
-    noise = np.eye(len(transition.classes))
-    noise[np.ix_(classes, classes)] = found
-    return transition.with_noise(noise)
+        _check_named(transition, method)
+        noise[np.ix_(classes, classes)] = _noise_by_method(method, *given, counts[rows], design)
+    return transition.with_noise(noise), wrong_share
 
 
-def _named_labels(transition, method):
-    """Return the class that each label names, and the column of the label; None names none."""
-    found = named_classes(transition)
-    named = np.flatnonzero(found >= 0)
-    n_missing = sum(map(is_missing, transition.labels))
-    if len(named) + n_missing < len(transition.labels) or len(set(found[named])) < len(named):
+def _noise_by_method(method, label_proba, label_index, counts, design):
+    """Return the noise by a method of `estimate_transition`, for labels that each name a class."""
+    if len(design) == 1:
+        return np.eye(1)
+    start = Transition.identity(range(len(design))).with_noise(START_NOISE)
+    label = design.argmax(axis=1)  # of each class
+    found = estimate_transition(
+        label_proba[:, label],
+        np.argsort(label)[label_index],
+        start,
+        method=method,
+        sample_weight=counts,
+    )
+    return found.transition
+
+
+def _is_given(transition) -> np.ndarray:
+    """Return which labels are not the missing one."""
+    return np.array([not is_missing(label) for label in transition.labels])
+
+
+def _check_named(transition, method):
+    """Raise unless each label but the missing one names a class of its own."""
+    named = named_classes(transition)[_is_given(transition)]
+    if (named < 0).any() or len(set(named)) < len(named):
         raise ValueError(
             f"noise={method!r} needs labels that each name a class of their own; not all of "
-            f"{listed(transition.labels)} do. Give a rate, or a transition with noise."
+            f"{listed(transition.labels)} do. Use noise='estimate'."
         )
-    return found[named], named
 
 
-def _check_no_noise(method, transition, classes, named):
+def _check_no_noise(method, transition):
     """Raise if the transition has noise already: what is estimated is all of the noise."""
-    noisy = transition.proba[np.ix_(classes, named)] > 0
-    np.fill_diagonal(noisy, False)
+    noisy = (transition.proba > 0) & ~meanings(transition).T & _is_given(transition)
     if noisy.any():
-        k, s = np.argwhere(noisy)[0]
-        label, name = transition.labels[named[s]], transition.classes[classes[k]]
+        y, s = np.argwhere(noisy)[0]
         raise ValueError(
             f"noise={method!r} estimates all of the noise, but the transition has some: class "
-            f"{short_repr(name)} gets label {short_repr(label)} with probability "
-            f"{transition.proba[classes[k], named[s]]:.3g}. Leave one of them out."
+            f"{short_repr(transition.classes[y])} gets label {short_repr(transition.labels[s])} "
+            f"with probability {transition.proba[y, s]:.3g}. Leave one of them out."
         )
