@@ -31,7 +31,7 @@ def errors(X, y, labels):
     )
     truth = np.histogram2d(y, labels, bins=[range(11)] * 2)[0]
     truth /= truth.sum(axis=1, keepdims=True)
-    found = {"likelihood": estimate_noise(label_proba, labels)} | {
+    found = {"likelihood": estimate_noise(label_proba, labels).proba} | {
         name: estimate_transition(label_proba, labels, design, method=name).transition
         for name in METHODS
     }

@@ -4,8 +4,8 @@ Counts C[y, y'] say how many rows of class y are labeled as rows of class y' are
 of errors and directions: which classes it is mistaken for. Few rows say little about either, so
 each rate is shrunk to the pooled one, rate_y ~ Beta(a·m, a·(1 − m)), and the directions to equally
 likely ones B, direction_y ~ Dirichlet(b·B_y). The strengths a and b are those under which the
-counts are most likely. If the classes differ by no more than chance, a and b are high, and one rate and
-equal errors remain; no threshold decides that.
+counts are most likely. If the classes differ by no more than chance, a and b are high, and one rate
+and equal errors remain; no threshold decides that.
 """
 
 from typing import NamedTuple

@@ -7,13 +7,13 @@ labels, and this likelihood compares transitions.
 
 It has several maxima. Labels that are wrong by a rule can also be explained by overlapping classes
 and no noise, and between these two explanations the likelihood falls. So the search climbs from
-several starts by expectation maximization: p(class | x, label) gives expected counts, and these give
-new noise, with a rate and directions for each class, shrunk by their evidence (see `errors`). What
-more parameters cost is part of the score, and the best score wins.
+several starts by expectation maximization: p(class | x, label) gives expected counts, and these
+give new noise, with a rate and directions for each class, shrunk by their evidence (see `errors`).
+What more parameters cost is part of the score, and the best score wins.
 
-The likelihood rejects transitions, but need not identify one: if p(label | x) is exact, every T that
-can explain it is equally likely. So the result includes the range of the share of wrong labels over
-everything that was tried and is about as likely as the best.
+The likelihood rejects transitions, but need not identify one: if p(label | x) is exact, every T
+that can explain it is equally likely. So the result includes the range of the share of wrong labels
+over everything that was tried and is about as likely as the best.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from looselabels.estimation.sampling import limit_rows, sample_rows
 from looselabels.inference import class_proba_from
 
 MAX_ROWS, MIN_ROWS = 3_000, 500  # used for an estimate; fewer than MAX_ROWS with many labels
-# Chosen by benchmarks/quality_noise.py, where results hardly differ from a third to three times these.
+# FLOOR and COST are chosen by benchmarks/quality_noise.py; half or twice as much is as good.
 FLOOR = 0.05  # probability that classes which an estimate rules out have together: tails are thin
 COST = 0.25  # of the evidence lost to rates and directions; 1 if counts were seen, not expected
 START_RATES = (0.02, 0.2)  # of equal errors; a start with little noise, and one with much
@@ -36,20 +36,8 @@ SHARPER = 3  # power of the directions in the start from the best so far
 MAX_STEPS = 20  # per start
 MIN_STEP = 0.05  # nats that a step must gain for another one
 ABOUT_AS_LIKELY = 2.0  # nats below the best, for the range
-SCALES = (
-    0.25,
-    0.5,
-    0.7,
-    0.8,
-    0.9,
-    0.95,
-    1.05,
-    1.1,
-    1.2,
-    1.35,
-    1.6,
-    2.0,
-)  # of all rates of the best
+# of all rates of the best fit, for the range
+SCALES = (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0)
 TIE = 1e-9  # probabilities that differ by no more than this are equal
 TINY = np.finfo(float).tiny
 
@@ -102,8 +90,8 @@ def estimate_noise(
     sample_weight : array of shape (n_samples,), default=None
         How often each row counts.
     design : array of shape (n_classes, n_labels), default=None
-        p(label | class) without noise. A label is wrong for the classes in which it is 0. None: each
-        label names a class.
+        p(label | class) without noise. A label is wrong for the classes in which it is 0. None:
+        each label names a class.
     random_state : int, default=0
         Seed of the sample of rows that is used if there are more than needed.
 
