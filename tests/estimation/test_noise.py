@@ -9,8 +9,10 @@ from sklearn.ensemble import RandomForestClassifier
 from looselabels._rows import on_simplex
 from looselabels.estimation.errors import equal_errors
 from looselabels.estimation.noise import (
+    Fit,
     Given,
     _calibrated,
+    choose,
     climb,
     estimate_noise,
     evaluate,
@@ -248,3 +250,9 @@ def test_a_class_whose_label_never_occurs_does_not_disturb_the_others(rng):
     found = estimate_noise(padded, labels).proba
     assert_allclose(found.sum(axis=1), 1)
     assert_allclose(found[:3, :3], next_class([0.3, 0, 0]), atol=0.08)
+
+
+def test_of_fits_that_are_about_as_good_the_one_with_more_wrong_labels_is_chosen():
+    scores = [(-10.0, 0.0), (-10.9, 0.1), (-12.0, 0.3), (-8.5, 0.2)]
+    fits = [Fit(np.eye(2), 0.0, score, wrong, np.eye(2), None) for score, wrong in scores]
+    assert [choose(fits[:n]).wrong_share for n in (1, 2, 3, 4)] == [0.0, 0.1, 0.1, 0.2]

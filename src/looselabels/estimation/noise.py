@@ -9,7 +9,7 @@ It has several maxima. Labels that are wrong by a rule can also be explained by 
 and no noise, and between these two explanations the likelihood falls. So the search climbs from
 several starts by expectation maximization: p(class | x, label) gives expected counts, and these
 give new noise, with a rate and directions for each class, shrunk by their evidence (see `errors`).
-What more parameters cost is part of the score, and the best score wins.
+What more parameters cost is part of the score by which they are compared.
 
 The likelihood rejects transitions, but need not identify one: if p(label | x) is exact, every T
 that can explain it is equally likely. So the result includes the range of the share of wrong labels
@@ -35,6 +35,7 @@ SUREST = 20  # power of p(class | x) by which rows weigh in the start from the s
 SHARPER = 3  # power of the directions in the start from the best so far
 MAX_STEPS = 20  # per start
 MIN_STEP = 0.05  # nats that a step must gain for another one
+MAX_LOSS = 1.0  # nats below the best score within which more wrong labels are preferred
 ABOUT_AS_LIKELY = 2.0  # nats below the best, for the range
 # of all rates of the best fit, for the range
 SCALES = (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0)
@@ -124,29 +125,41 @@ def estimate_noise(
     if not equal.any():
         return NoiseFound(np.eye(len(design)), 0.0, 0.0)
     given = Given(label_proba[rows], label_index[rows], weight[rows], design, equal)
-    fits = search(given)
-    return NoiseFound(_best(fits).noise, *wrong_range(fits))
+    paths = search(given)
+    fits = [fit for path in paths for fit in path]
+    best = choose([path[-1] for path in paths])
+    return NoiseFound(best.noise, *wrong_range(fits + scaled(given, best)))
 
 
-def search(given: Given) -> list[Fit]:
-    """Return everything that was tried: no noise, climbs from all starts, and the best scaled."""
-    fits = [evaluate(given, np.eye(len(given.design)))]
-    for noise in starts(given):
-        fits += climb(given, noise)
-    fits += climb(given, sharpened(_best(fits), given))
-    change = _best(fits).noise - fits[0].noise
-    highest_rate = -np.diag(change).min()
+def search(given: Given) -> list[list[Fit]]:
+    """Return no noise, and the climbs from all starts."""
+    paths = [[evaluate(given, np.eye(len(given.design)))]]
+    paths += [climb(given, noise) for noise in starts(given)]
+    best = max((path[-1] for path in paths), key=lambda fit: fit.score)
+    return [*paths, climb(given, sharpened(best, given))]
+
+
+def choose(fits) -> Fit:
+    """Return the fit with the most wrong labels of those whose score is not clearly below the best.
+
+    With less noise, wrong labels would be explained by overlapping classes. If p(label | x) is
+    nearly exact, both are equally likely. This assumes that x determines the class of some rows.
+    """
+    least = max(fit.score for fit in fits) - MAX_LOSS
+    return max((fit for fit in fits if fit.score >= least), key=lambda fit: fit.wrong_share)
+
+
+def scaled(given: Given, best: Fit) -> list[Fit]:
+    """Return `best` with all of its rates scaled."""
+    identity = np.eye(len(best.noise))
+    change, highest_rate = best.noise - identity, 1 - np.diag(best.noise).min()
     scales = [scale for scale in SCALES if scale < 1 or scale * highest_rate <= given.max_rate]
-    return fits + [evaluate(given, fits[0].noise + scale * change) for scale in scales]
-
-
-def _best(fits) -> Fit:
-    return max(fits, key=lambda fit: fit.score)
+    return [evaluate(given, identity + scale * change) for scale in scales]
 
 
 def wrong_range(fits) -> tuple[float, float]:
     """Return the range of the share of wrong labels over all fits about as likely as the best."""
-    least = _best(fits).log_likelihood - ABOUT_AS_LIKELY
+    least = max(fit.log_likelihood for fit in fits) - ABOUT_AS_LIKELY
     shares = [fit.wrong_share for fit in fits if fit.log_likelihood >= least]
     return min(shares), max(shares)
 
