@@ -180,7 +180,7 @@ def test_an_estimator_with_rows_of_its_own_needs_no_folds():
     X, y = labels_at_places()
     assert predicts_own_rows(PlaceShares())
     assert choose_folds(PlaceShares(), None, X, y, y, {}, 0) == OWN
-    clf = DecoupledClassifier(PlaceShares(), noise=0.1).fit(X, y)
+    clf = DecoupledClassifier(PlaceShares(), noise=0.1, refit=False).fit(X, y)
     for i in range(len(y)):
         others = (X[:, 0] == X[i, 0]) & (np.arange(len(y)) != i)
         counts = 1 + np.bincount(y[others], minlength=3)
@@ -280,8 +280,8 @@ def test_label_weights_of_an_estimator_are_taken_into_account(wrap, calibrate):
     assert plain.training_label_weights_ is None
     assert_array_equal(weighted.training_label_weights_, [4.0, 9.0, 0.5])
     assert np.max(abs(weighted.label_scores_.label_proba - plain.label_scores_.label_proba)) > 0.1
-    # the prior of the calibration of classes is about class_proba of the weighted distribution
-    tolerance = {"atol": 1e-12 if calibrate is None else 0.01}
+    # prior and floor of the calibration of classes are about the weighted distribution
+    tolerance = {"atol": 1e-12 if calibrate is None else 0.03}
     for name in ("class_proba_", "class_proba_given_label_", "label_proba_"):
         assert_allclose(getattr(weighted, name), getattr(plain, name), **tolerance)
     assert_allclose(weighted.predict_proba(X), plain.predict_proba(X), **tolerance)

@@ -39,6 +39,7 @@ KEYS = (
     *("schema", "looselabels", "scikit-learn", "parameters", "estimator", "has_class_estimator"),
     *("transition", "assumed", "strength", "sources", "calibration", "class_calibration"),
     *("n_iter", "converged", "n_features_in", "feature_names_in", "n_rounds", "candidate_losses"),
+    "wrong_share_interval",
 )
 ARRAY_NAMES = (
     "class_prior", "class_prior_interval", "label_weights", "factor", "class_factor", "objective",
@@ -262,6 +263,7 @@ def _describe(clf) -> dict:
         "n_features_in": getattr(clf, "n_features_in_", None),
         "feature_names_in": None if names is None else names.tolist(),
         "n_rounds": clf.n_rounds_,
+        "wrong_share_interval": model.wrong_share_interval,
         "candidate_losses": clf.candidate_losses_,
     }
 
@@ -339,6 +341,7 @@ def _upgrade(content) -> dict:
         "strength": str(strength),
         "sources": sources._asdict(),
         "n_rounds": int(content["has_class_estimator"]),
+        "wrong_share_interval": None,
         "candidate_losses": None,
     }
 
@@ -365,6 +368,7 @@ def _read_decoupling(content) -> DecoupledClassifier:
         class_prior_interval=None,
         strength=_read_strength(content["strength"]),
         sources=_read_sources(content["sources"]),
+        wrong_share_interval=_read_interval(content["wrong_share_interval"]),
     )
     clf.classes_, clf.labels_ = map(as_name_array, (transition.classes, transition.labels))
     clf.calibration_ = _read_calibration(content["calibration"])
@@ -387,6 +391,16 @@ def _read_calibration(content) -> Calibration:
             f"power must be positive and finite and floor from 0 to 1; they are {power}, {floor}."
         )
     return Calibration(power=power, floor=floor if floor.ndim else float(floor))
+
+
+def _read_interval(content):
+    """Return the ends of an interval of a share, or None."""
+    if content is None:
+        return None
+    low, high = map(float, content)
+    if not 0 <= low <= high <= 1:
+        raise ValueError(f"wrong_share_interval must be from 0 to 1; it is {content}.")
+    return low, high
 
 
 def _read_transition(content):
