@@ -734,7 +734,9 @@ def test_a_table_repeated_three_times_has_three_times_the_wrong_labels(estimator
     clf = DecoupledClassifier(estimator, noise=noise, refit=False, random_state=0)
     once, _ = wrong_labels(clf, X, y)
     thrice, found = wrong_labels(clf, np.repeat(X, 3, axis=0), np.repeat(y, 3))
-    assert thrice[1] == pytest.approx(3 * once[1], rel=0.05)
+    # with folds, rows are divided differently, and the estimate of noise depends on that
+    by_folds = estimator is not None and noise == "estimate"
+    assert thrice[1] == pytest.approx(3 * once[1], rel=0.1 if by_folds else 0.05)
     width = np.ptp(thrice) / thrice[1]
     assert width == pytest.approx(np.ptp(once) / once[1], rel=0.1)
     assert thrice[0] < 3 * wrong.sum() < thrice[2]

@@ -14,9 +14,9 @@ from looselabels._rows import on_simplex
 
 TINY = 1e-12  # keeps logarithms and divisions finite
 MIN_CLASS_PROBA = 1e-6  # no class is ruled out more firmly than this by an estimate
-# Before the power, each class has at least this part of its share as its probability. Inference
-# often rules classes out, and estimates are less certain than that: doubts would be too large where
-# classes overlap (benchmarks/quality_intervals.py).
+# Each class has at least this part of its share as its probability, before a power above 1 or after
+# one below 1. Inference often rules classes out, and estimates are less certain than that: doubts
+# would be too large where classes overlap (benchmarks/quality_intervals.py).
 FLOOR = 0.04
 # Standard deviations of the normal priors of log power and log factors.
 SPREAD_ABOVE_ONE = 0.4  # of a power above 1: few noisy labels cannot tell 3 from 10
@@ -209,10 +209,29 @@ def fit_class_calibration(
     >>> found.apply(unsure)[0].round(1)
     array([0.9, 0.1])
     """
+    rows = transition, label_index, sample_weight, class_weights, spread_above_one, power
+    floor = FLOOR * np.average(class_proba, axis=0, weights=sample_weight)
+    found, value = _fit_above(floor, class_proba, *rows)
+    if found.power < 1:  # of probabilities that are too certain, small ones matter
+        floor = floor ** (1 / found.power)
+        found, value = _fit_above(floor, class_proba, *rows)
+    return found, value
+
+
+def _fit_above(
+    floor,
+    class_proba,
+    transition,
+    label_index,
+    sample_weight,
+    class_weights,
+    spread_above_one,
+    power,
+) -> tuple[Calibration, float]:  # fmt: skip
+    """Return the correction with a given floor of class_proba, and the log posterior."""
     from scipy.optimize import minimize
 
-    shares = np.average(class_proba, axis=0, weights=sample_weight)
-    floor = np.maximum(FLOOR * shares, MIN_CLASS_PROBA)
+    floor = np.maximum(floor, MIN_CLASS_PROBA)
     class_proba = np.maximum(class_proba, floor)
     log_share = np.log(np.average(class_proba, axis=0, weights=sample_weight))
     logs = np.log(class_proba, dtype=np.float64) - log_share

@@ -306,16 +306,17 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         report, candidates = self._progress(), {"forest": estimator}
         if self.estimator is None and self.cv != OWN:
             candidates["linear"] = linear_model(X)
-        scored = []
-        for candidate in candidates.values():
+        scored: dict = {}
+        for name, candidate in candidates.items():
             training = self._training(candidate, X, y, design, fit_params, report)
-            scored.append((training, *training.score()))
+            if not scored or training.has_two_labels():  # a linear model needs two
+                scored[name] = training, *training.score()
         self.candidate_losses_ = None
-        if self.estimator is None:
-            losses = [scores.log_loss() for _, _, scores in scored]
-            self.candidate_losses_ = dict(zip(candidates, losses, strict=True))
-            return scored[int(np.argmin(losses))]
-        return scored[0]
+        if self.estimator is not None:
+            return scored["forest"]
+        losses = {name: scores.log_loss() for name, (*_, scores) in scored.items()}
+        self.candidate_losses_ = losses
+        return scored[min(losses, key=lambda name: losses[name])]
 
     def _training(self, estimator, X, y, design, fit_params, report):
         """Return the rows, folds and parameters that an estimator is fitted with."""

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params, check_is_fitted
@@ -170,7 +169,9 @@ def learn_in_rounds(training: Training, scores, found, calibrate, rounds: Rounds
     """Let models learn the classes, each from what the one before it found."""
     for done in range(1, rounds.number + 1):
         power = rounds.power if done == rounds.number else None
-        found = learn_classes(found, scores, training.learn, calibrate, power)
+        with warnings.catch_warnings():  # the fit to labels has warned already
+            warnings.simplefilter("ignore")
+            found = learn_classes(found, scores, training.learn, calibrate, power)
         training.report(f"learned the classes, round {done} of {rounds.number}")
     return found
 
@@ -187,8 +188,8 @@ def choose_rounds(training: Training, model: LabelModel, calibrate) -> Rounds:
     splits = list(_held_out_rows(training))
     if not splits or not all(training.part(rows).has_two_labels() for rows, _ in splits):
         return Rounds(0)
-    with warnings.catch_warnings():  # the fit to all rows has warned already
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings():  # the fit to labels has warned already
+        warnings.simplefilter("ignore")
         trials = [Trial(training, model, calibrate, *rows) for rows in splits]
         return _best_rounds(trials, _max_rounds(training))
 

@@ -99,7 +99,7 @@ def learn_from_copies(
 def _label_weights(label_index, weight, n_labels) -> np.ndarray:
     """Return how often a row of each label counts: less where a label is abundant."""
     counts = np.bincount(label_index, weight > 0, n_labels).astype(int)
-    return class_draw_sizes(counts) / np.maximum(counts, 1)
+    return np.where(counts > 0, class_draw_sizes(counts) / np.maximum(counts, 1), 1.0)
 
 
 def _weight_name(estimator) -> str | None:
