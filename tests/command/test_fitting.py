@@ -27,6 +27,11 @@ def test_the_name_of_a_model_chooses_the_estimator(model, kind, fitted):
     assert isinstance(clf.estimator_, kind)
 
 
+def test_by_default_the_labels_choose(fitted):
+    clf = fit(fitted.X, fitted.y, fitted.labels)
+    assert set(clf.candidate_losses_) == {"forest", "linear"}
+
+
 def test_a_design_is_used_as_it_is(fitted):
     design = Transition.partial(["cat", "dog"], labeled=0.9).with_noise(0.05)
     labels = Labels("species", noise=0.0, design=design)
@@ -35,8 +40,9 @@ def test_a_design_is_used_as_it_is(fitted):
 
 
 def test_the_seed_decides_the_forest(fitted):
+    rows = fitted.X, fitted.y, fitted.labels
     first, again, other = (
-        fit(fitted.X, fitted.y, fitted.labels, seed=seed, n_jobs=1).predict_proba(fitted.X)
+        fit(*rows, model="forest", seed=seed, n_jobs=1).predict_proba(fitted.X)
         for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(first, again)

@@ -117,6 +117,7 @@ def audit(
         findings=tuple(diagnose(clf, y)),
         copies_per_row=1.0 if groups is None else groups.copies_per_row,
         sample_weight=clf.sample_weight_,
+        candidate_losses=clf.candidate_losses_,
         random_state=random_state,
     )
 
@@ -135,6 +136,7 @@ class Audit:
     findings: tuple[Finding, ...] = ()  #: tests of the assumptions; see `diagnose`
     copies_per_row: float = 1.0  #: by which copies reduce the evidence; see `RowGroups`
     sample_weight: np.ndarray | None = None  #: for shares and calibration; rows count once
+    candidate_losses: dict | None = None  #: log-loss of the labels by each candidate estimator
     random_state: Any = 0
 
     def __repr__(self):
@@ -284,6 +286,7 @@ class Audit:
             "n_rows": len(self.label_index),
             "n_labeled": int(self.is_labeled.sum()),
             "label_accuracy": self.label_accuracy,
+            "candidate_losses": self.candidate_losses,
             "design": self._design(),
             "sources": self.model.sources._asdict(),
             "classes": self._class_shares(),

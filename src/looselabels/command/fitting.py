@@ -4,18 +4,21 @@ from threadpoolctl import threadpool_limits
 
 from looselabels.command.labels import Labels
 from looselabels.learning.classifier import DecoupledClassifier
+from looselabels.learning.forest import BalancedForestClassifier
+from looselabels.learning.linear import linear_model
 
 MIN_ROWS_FOR_THREADS = 10_000  # boosting with fewer rows is faster with one thread
 
 
 def fit(
-    X, y, labels: Labels, *, model="forest", groups=None, seed=0, n_jobs=None
+    X, y, labels: Labels, *, model="auto", groups=None, seed=0, n_jobs=None
 ) -> DecoupledClassifier:
     """Return a classifier fitted to features and labels.
 
-    `model` is "forest", "linear", "kernel" or "boosting".
+    `model` is "auto" (forest or linear, whichever predicts the labels better), "forest", "linear",
+    "kernel" or "boosting".
     """
-    clf = _classifier(_estimator(model), labels, seed, n_jobs)
+    clf = _classifier(_estimator(model, X, seed, n_jobs), labels, seed, n_jobs)
     # threads make small trees slower, up to tenfold on busy cores
     one_thread = model == "boosting" and len(X) < MIN_ROWS_FOR_THREADS
     with threadpool_limits(1 if one_thread else None, "openmp"):
@@ -39,14 +42,12 @@ def _classifier(estimator, labels, seed, n_jobs):
     )
 
 
-def _estimator(model: str):
-    """Return the classifier of that name; None is the default, a forest."""
+def _estimator(model: str, X, seed, n_jobs):
+    """Return the classifier of that name; None lets the labels choose."""
+    if model == "forest":
+        return BalancedForestClassifier(n_jobs=n_jobs, random_state=seed)
     if model == "linear":
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-
-        return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        return linear_model(X)
     if model == "kernel":
         from looselabels.learning.density import KernelDensityClassifier
 

@@ -5,7 +5,7 @@ from shlex import quote
 
 import click
 
-MODELS = click.Choice(["forest", "linear", "kernel", "boosting"])
+MODELS = click.Choice(["auto", "forest", "linear", "kernel", "boosting"])
 WITHOUT_EFFECT = ("out", "force", "as_json", "quiet", "debug", "jobs", "strict")  # on the numbers
 PATHS = ("data", "proba", "design")
 
@@ -121,7 +121,11 @@ about_model = add_options(
         "by models that have seen none of them.  [default: copies of a row belong together]",
     ),
     click.option(
-        "--model", type=MODELS, default="forest", show_default=True, help="Classifier to fit."
+        "--model",
+        type=MODELS,
+        default="auto",
+        show_default=True,
+        help="Classifier to fit; auto: forest or linear, whichever predicts the labels better.",
     ),
     click.option(
         "--jobs",

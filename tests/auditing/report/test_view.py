@@ -53,6 +53,13 @@ def test_the_verdict_and_the_facts_are_those_of_the_audit(noise_estimated):
     assert f"{percent(n_labeled / 150)} of rows" in text
 
 
+def test_the_page_names_the_estimator_that_was_chosen(noise_estimated):
+    content = content_of(noise_estimated) | {"candidate_losses": {"forest": 0.3, "linear": 0.2}}
+    assert "correctly, by a linear model without the row" in Page(render(content)).text
+    content["candidate_losses"] = None
+    assert "correctly, by a model without the row" in Page(render(content)).text
+
+
 def test_class_shares_are_those_of_the_audit(noise_estimated):
     content = content_of(noise_estimated)
     assert [row["name"] for row in view(content)["shares"]["rows"]] == [

@@ -66,7 +66,8 @@ def facts(content: Mapping) -> list[tuple[str, str, str]]:
     ]
     if is_number(content.get("label_accuracy")):
         accuracy = percent(content["label_accuracy"])
-        sizes.append(("Labels predicted", accuracy, "correctly, by a model without the row"))
+        note = f"correctly, by a {_chosen(content)}model without the row"
+        sizes.append(("Labels predicted", accuracy, note))
     if not is_number(wrong["expected"]):
         return sizes
     return [
@@ -74,6 +75,12 @@ def facts(content: Mapping) -> list[tuple[str, str, str]]:
         ("Probably wrong", *_number_wrong(wrong)),
         ("Check first", count(wrong["doubted"]), "more likely wrong than right"),
     ]
+
+
+def _chosen(content) -> str:
+    """Return the kind of model that predicted the labels best, if there was a choice."""
+    losses = content.get("candidate_losses") or {}
+    return f"{min(losses, key=lambda name: losses[name])} " if len(losses) > 1 else ""
 
 
 def _number_wrong(wrong) -> tuple[str, str]:
