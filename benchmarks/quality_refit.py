@@ -2,9 +2,10 @@
 
 python benchmarks/quality_refit.py [--quick] [--jobs N] [--data FOLDER]
 
-Three tables on the development data of benchmarks/quality: macro-F1 with 0 to 3 rounds of learning
+Four tables on the development data of benchmarks/quality: macro-F1 with 0 to 3 rounds of learning
 the classes and with the number that `refit=True` chooses; the out-of-sample log-loss of the labels
-and macro-F1 of the default forest and of linear models; label weights that balance rare labels.
+and macro-F1 of the default forest and of linear models; label weights that balance rare labels; and
+what an estimate of the noise costs if all labels are right.
 """
 
 import sys
@@ -56,7 +57,7 @@ def fit(problem, estimator, seed, **options):
     """Return a fitted classifier and its macro-F1 on the test rows."""
     clf = DecoupledClassifier(
         estimator, problem.specified, negative=problem.negative, random_state=seed,
-        **PARAMETERS[problem.family], **options,
+        **PARAMETERS.get(problem.family, {}), **options,
     ).fit(problem.X, problem.labels)  # fmt: skip
     names = np.array(problem.classes)
     predicted = clf.predict(problem.X_test)
@@ -98,12 +99,25 @@ def compare_weights(problem, seed):
     return lines
 
 
+def compare_noise(problem, seed):
+    """Return macro-F1 of the default without noise and with estimated noise; labels are right."""
+    if problem.family not in ("clean", "semi-supervised"):
+        return {}
+    scores = []
+    for noise in (0.0, "estimate"):
+        clf = DecoupledClassifier(noise=noise, random_state=seed).fit(problem.X, problem.labels)
+        names = np.array(problem.classes)
+        predicted = clf.predict(problem.X_test)
+        scores.append(f1_score(names[problem.truth_test], predicted, average="macro"))
+    return {"default": scores}
+
+
 def run(data, kind, seed):
     """Return all comparisons of one problem."""
     problem = problems.make(kind, data, problems.counts_of(kind, data)[1], seed)
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
-        compared = compare_rounds, compare_estimators, compare_weights
+        compared = compare_rounds, compare_estimators, compare_weights, compare_noise
         return data.name, kind, *(compare(problem, seed) for compare in compared)
 
 
@@ -113,7 +127,7 @@ def run(data, kind, seed):
 @click.option("--seeds", default=2, show_default=True)
 @click.option("--data", type=click.Path(file_okay=False), help="The folder with the data.")
 def main(quick, jobs, seeds, data):
-    """Print the three tables."""
+    """Print the four tables."""
     work = [
         delayed(run)(rows, kind, seed)
         for name in (DEVELOPMENT[:1] if quick else DEVELOPMENT)
@@ -126,17 +140,23 @@ def main(quick, jobs, seeds, data):
     found = Parallel(jobs)(work)
     columns = " | ".join(f"{rounds}" for rounds in (*ROUNDS[:-1], "chosen", "rounds"))
     print(f"| data | labels | base | {columns} |\n|{'---|' * 9}")
-    for name, kind, rounds, _, _ in found:
+    for name, kind, rounds, *_ in found:
         for base, line in rounds.items():
             numbers = " | ".join(f"{number:.3f}" for number in line[:-1])
             print(f"| {name} | {kind} | {base} | {numbers} | {line[-1]} |")
     print("\nLog-loss of the labels / macro-F1 by estimator\n")
-    for name, kind, _, tried, _ in found:
+    for name, kind, _, tried, *_ in found:
         print(f"| {name} | {kind} |", " | ".join(f"{a:.3f} / {b:.3f}" for a, b in tried.values()))
     print("\nMacro-F1 without and with balancing label weights\n")
-    for name, kind, _, _, weighted in found:
-        for base, (without, with_weights) in weighted.items():
-            print(f"| {name} | {kind} | {base} | {without:.3f} | {with_weights:.3f} |")
+    _print_pairs((name, kind, weighted) for name, kind, _, _, weighted, _ in found)
+    print("\nMacro-F1 without noise and with estimated noise, all labels right\n")
+    _print_pairs((name, kind, noise) for name, kind, *_, noise in found)
+
+
+def _print_pairs(lines):
+    for name, kind, by_base in lines:
+        for base, (without, with_it) in by_base.items():
+            print(f"| {name} | {kind} | {base} | {without:.4f} | {with_it:.4f} |")
 
 
 if __name__ == "__main__":

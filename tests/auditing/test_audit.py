@@ -23,8 +23,8 @@ from looselabels.learning.density import KernelDensityClassifier
 
 COLUMNS = ["row", "label", "suggestion", "class_proba", "label_proba", "doubt", "why"]
 PARTS = [
-    "schema", "looselabels", "n_rows", "n_labeled", "label_accuracy", "design", "sources",
-    "classes", "transition", "wrong", "flow", "calibration", "infeasible",
+    "schema", "looselabels", "n_rows", "n_labeled", "label_accuracy", "candidate_losses",
+    "design", "sources", "classes", "transition", "wrong", "flow", "calibration", "infeasible",
     "unsupported_labels", "indistinct_classes", "converged", "findings",
 ]  # fmt: skip
 NO_NUMBERS = dict.fromkeys(("expected", "low", "high", "doubted"))
@@ -738,7 +738,7 @@ def test_a_table_repeated_three_times_has_three_times_the_wrong_labels(estimator
     by_folds = estimator is not None and noise == "estimate"
     assert thrice[1] == pytest.approx(3 * once[1], rel=0.1 if by_folds else 0.05)
     width = np.ptp(thrice) / thrice[1]
-    assert width == pytest.approx(np.ptp(once) / once[1], rel=0.1)
+    assert width == pytest.approx(np.ptp(once) / once[1], rel=0.25 if by_folds else 0.1)
     assert thrice[0] < 3 * wrong.sum() < thrice[2]
     (copies,) = (finding for finding in found.findings if finding.kind == "copies")
     assert copies.words.startswith("1,138 of 1,707 rows are copies of other rows.")

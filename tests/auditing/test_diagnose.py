@@ -61,7 +61,8 @@ def average(labels, y):
 
 def fitted(X, y, transition, estimator=None, **parameters):
     estimator = LogisticRegression() if estimator is None else estimator
-    return DecoupledClassifier(estimator, transition, random_state=0, **parameters).fit(X, y)
+    parameters = {"refit": False, "random_state": 0} | parameters  # labels are tested, not classes
+    return DecoupledClassifier(estimator, transition, **parameters).fit(X, y)
 
 
 # ------------------------------------------------------------------------------ more than the class
