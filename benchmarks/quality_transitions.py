@@ -16,10 +16,16 @@ from bench_infer import is_quick, machine
 from looselabels import DecoupledClassifier, Transition
 from looselabels.estimation.noise import estimate_noise
 from looselabels.estimation.transition import METHODS, estimate_transition
-from quality_noise import spoiled
 from transition_estimators import OTHERS
 
 NOISES = [("uniform", 0.0), ("uniform", 0.2), ("next", 0.3), ("uniform", 0.4)]
+
+
+def spoiled(y, kind, rate, rng):
+    """Return labels with a share of wrong ones: any other class, or the next class."""
+    n_classes = y.max() + 1
+    step = 1 if kind == "next" else rng.integers(1, n_classes, len(y))
+    return np.where(rng.random(len(y)) < rate, (y + step) % n_classes, y)
 
 
 def errors(X, y, labels):

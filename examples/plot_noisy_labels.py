@@ -22,7 +22,7 @@ X, y = digits.data, digits.target
 confusion = 0.7 * np.eye(10) + 0.3 * np.roll(np.eye(10), 1, axis=1)
 transition = Transition.identity(range(10)).with_noise(confusion)
 labels = make_loose_labels(y, transition, random_state=0)
-clf = DecoupledClassifier(transition=transition, random_state=0).fit(X, labels)
+clf = DecoupledClassifier(transition=transition, refit=1, random_state=0).fit(X, labels)
 
 # %%
 # The forest alone uses only the image; each image is predicted by trees that did not see it.
