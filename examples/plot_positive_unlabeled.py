@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import ConfusionMatrixDisplay, f1_score
 from sklearn.model_selection import train_test_split
 
-from looselabels import DecoupledClassifier, Transition
+from looselabels import BalancedForestClassifier, DecoupledClassifier, Transition
 from looselabels.datasets import make_loose_labels
 
 X, digit = load_digits(return_X_y=True)
@@ -24,7 +24,8 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_sta
 # Specify how labels arise: 20% of each positive class is labeled; the class "other" never is.
 transition = Transition.partial(list("0123456"), labeled=0.2, negative="other")
 labels = make_loose_labels(y_train, transition, random_state=0)
-clf = DecoupledClassifier(transition=transition, refit=1, random_state=0).fit(X_train, labels)
+forest = BalancedForestClassifier(random_state=0)
+clf = DecoupledClassifier(forest, transition, random_state=0).fit(X_train, labels)
 
 # %%
 # The forest alone predicts the most probable label. As a baseline, "unlabeled" counts as "other".
