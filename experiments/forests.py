@@ -1,7 +1,7 @@
 """Run cells with label_proba from forests.
 
 - `paper`: a random forest of 100 trees with at least 10 rows per leaf, and out-of-bag label_proba.
-- `looselabels`: `DecoupledClassifier` with its default forest, which balances the labels.
+- `looselabels`: `DecoupledClassifier` with our forest, which balances the labels, and one refit.
 """
 
 import time
@@ -21,7 +21,7 @@ from experiments.cells import (
     paper_rows,
     strengths_of,
 )
-from looselabels import DecoupledClassifier
+from looselabels import BalancedForestClassifier, DecoupledClassifier
 from looselabels.learning.out_of_sample import align
 
 N_TREES, MIN_LEAF = 100, 10
@@ -45,13 +45,12 @@ def looselabels_forest_rows(data, problem, cell):
     fitted, seconds = {}, {}
     for name, parameters in settings.items():
         start = time.perf_counter()
-        clf = DecoupledClassifier(**parameters, n_jobs=-1, random_state=cell.seed)
+        forest = BalancedForestClassifier(n_jobs=-1, random_state=cell.seed)
+        clf = DecoupledClassifier(forest, **parameters, refit=1, random_state=cell.seed)
         fitted[name] = clf.fit(data.X, problem.labels)
         seconds[name] = time.perf_counter() - start
     clf = fitted[SPECIFIED]
-    label_proba = (
-        clf.label_scores_.label_proba
-    )  # of the weighted distribution, as for the test rows
+    label_proba = clf.label_scores_.label_proba  # weighted distribution, as for the test rows
     label_proba_test = align(clf.estimator_, data.X_test, len(clf.labels_))
     rows = looselabels_rows(problem, fitted, seconds, data.X_test, label_proba, label_proba_test)
     return [row | {"weights": "balanced"} for row in rows]

@@ -21,7 +21,7 @@ def main():
 
 
 @main.command("run")
-@click.option("--quick", is_flag=True, help="Digits and Gaussians, one seed, 30 % labeled.")
+@click.option("--quick", is_flag=True, help="Digits and Gaussians, one seed, one problem per kind.")
 @click.option("--data", type=click.Path(file_okay=False), help="The folder with the data.")
 @click.option(
     "--samples",

@@ -63,8 +63,8 @@ class LabelStratifiedKFold(BaseCrossValidator):
     def _split_groups(self, index, groups, n_splits):
         """Deal the groups of each label to the folds, the largest first.
 
-        A group belongs to its most frequent label. scikit-learn's StratifiedGroupKFold takes
-        minutes where most groups have one row.
+        A group belongs to its most frequent label. scikit-learn's StratifiedGroupKFold handles
+        one group at a time, which is slow where there are as many groups as rows.
         """
         _, group = np.unique(np.asarray(groups), return_inverse=True)
         if not group.any():

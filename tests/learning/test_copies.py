@@ -1,4 +1,4 @@
-"""Copies are told apart from rows that are equal by chance, and count once."""
+"""Copies of a row count once; rows that are equal by chance are not copies."""
 
 import numpy as np
 import pytest

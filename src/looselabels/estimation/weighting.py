@@ -72,6 +72,13 @@ def real_label_proba(label_proba, label_weights, labels) -> np.ndarray:
     return on_simplex(chosen if label_weights is None else chosen / label_weights[labels])
 
 
+def multiply_weights(weight, other) -> np.ndarray | None:
+    """Return the product of two weights; None stands for weights that are all one."""
+    if weight is None or other is None:
+        return other if weight is None else weight
+    return weight * other
+
+
 def reweight(label_proba, old_weights, new_weights) -> np.ndarray:
     """Return p(label | x) of one weighted distribution in another one, rows not normalized."""
     return label_proba * (new_weights / old_weights)

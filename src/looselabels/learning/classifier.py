@@ -20,12 +20,10 @@ from looselabels._names import as_column, read_column
 from looselabels._renamed import warn_of_old_name
 from looselabels._validation import short_repr
 from looselabels.estimation.calibration import relative_to_shares
+from looselabels.estimation.weighting import multiply_weights
 from looselabels.inference import condition_on_label
 from looselabels.learning.copies import group_rows
-from looselabels.learning.decoupling import (
-    decouple,
-    label_proba_of_training_rows,
-)
+from looselabels.learning.decoupling import decouple, label_proba_of_training_rows
 from looselabels.learning.forest import BalancedForestClassifier
 from looselabels.learning.label_design import design_labels, uninformative_weights
 from looselabels.learning.label_model import model_labels, score_labels
@@ -43,7 +41,6 @@ from looselabels.learning.training import (
     Training,
     choose_rounds,
     learn_in_rounds,
-    multiply,
     predict_classes,
 )
 from looselabels.learning.unchanged import unchanged_on_failure
@@ -113,7 +110,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         held out, at most three times; False: never. A model of the same kind as `estimator` learns
         from copies of each row, one per class, weighted by the probability of the class; the
         default forest has a way of its own. Never for a frozen estimator, with `label_weights`, or
-        with so many rows that it gains little (`Training.can_learn_classes`).
+        with so many rows that it takes long (`Training.can_learn_classes`).
     decide : "probable" or "balanced", default="probable"
         Which class `predict` returns. "probable": the most probable class, which maximizes
         accuracy. "balanced": the class that maximizes p(class | x) / p(class), which maximizes
@@ -479,7 +476,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 _pass_weight(estimator, fit, sample_weight)
         if label_weights is not None:
             row_weights = label_weights[design.label_index]
-            fit[weight_parameter(estimator)] = multiply(sample_weight, row_weights)
+            fit[weight_parameter(estimator)] = multiply_weights(sample_weight, row_weights)
         return fit, split
 
     def _progress(self):

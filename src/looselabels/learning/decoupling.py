@@ -23,6 +23,7 @@ from looselabels.estimation.calibration import (
 )
 from looselabels.estimation.weighting import (
     class_weights,
+    multiply_weights,
     real_transition,
     weighted_transition,
 )
@@ -65,7 +66,7 @@ def decouple(scores: LabelScores, model: LabelModel, calibrate="classes") -> Dec
     """
     frequency = scores.sample_weight
     if scores.label_weights is not None:
-        frequency = _multiply(frequency, scores.label_weights[scores.label_index])
+        frequency = multiply_weights(frequency, scores.label_weights[scores.label_index])
     label_calibration = fit_label_calibration(
         calibrate, scores.label_proba, scores.label_index, frequency
     )
@@ -193,7 +194,3 @@ def _class_calibration(class_proba, model, scores, label_weights, calibrate, pow
     if model.sources.label_rates == ESTIMATED:
         return found.match_shares(class_proba, model.class_prior, counts, TRUST)
     return found
-
-
-def _multiply(weight, other):
-    return other if weight is None else weight * other

@@ -2,7 +2,7 @@
 
 `Training` holds all that a fit needs to know about its rows, and `Training.part` restricts it to
 some of them. So every step can be repeated without the others: `choose_rounds` predicts rows with
-models that none of their labels has influenced.
+models that were fitted and calibrated without them.
 """
 
 import warnings
@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from looselabels.estimation.calibration import TINY, fit_class_calibration
 from looselabels.estimation.losses import first_good
-from looselabels.estimation.weighting import class_weights
+from looselabels.estimation.weighting import class_weights, multiply_weights
 from looselabels.learning.decoupling import (
     Decoupled,
     class_proba_of_new_rows,
@@ -40,7 +40,7 @@ from looselabels.transition import uninformative_labels
 MAX_ROUNDS = 3
 MIN_LABELS = 50  # with fewer, held-out rows cannot show that another round helps
 MIN_TESTED = 300  # labels that rounds are chosen by, if there are that many
-MAX_ROWS = 20_000  # that any model learns classes from; with more rows it gains little
+MAX_ROWS = 20_000  # that any model learns classes from; with more rows it takes long
 
 
 class Training(NamedTuple):
@@ -89,15 +89,19 @@ class Training(NamedTuple):
                 self.n_jobs, self.report, learn_from, self.design.groups,
             )  # fmt: skip
         drawn = draw_weights(fitted, len(labels), self.design.transition)
-        return fitted, score_labels(self.design, label_proba, multiply(weights, drawn))
+        return fitted, score_labels(self.design, label_proba, multiply_weights(weights, drawn))
 
     def can_learn_classes(self) -> bool:
         """Return whether a model can learn the classes, and the rows are not too many."""
         if isinstance(self.estimator, FrozenEstimator):
             return False
-        if isinstance(self.folds, str) and hasattr(self.estimator, "soft_label_estimator"):
+        if self._has_own_learner():
             return self.estimator.soft_label_estimator(self._label_counts()) is not None
         return int(class_draw_sizes(self._label_counts()).sum()) <= MAX_ROWS
+
+    def _has_own_learner(self):
+        """Return whether the estimator names a model that learns from class probabilities."""
+        return isinstance(self.folds, str) and hasattr(self.estimator, "soft_label_estimator")
 
     def has_two_labels(self) -> bool:
         """Return whether the rows that each model learns from have two labels at least."""
@@ -117,7 +121,7 @@ class Training(NamedTuple):
     def learn(self, class_proba, transition) -> Learned:
         """Let a model learn the classes of the rows from `class_proba`, out of sample."""
         index, weight = self.design.label_index, self.design.counts
-        if isinstance(self.folds, str) and hasattr(self.estimator, "soft_label_estimator"):
+        if self._has_own_learner():
             model = self.estimator.soft_label_estimator(self._label_counts())
             groups = self.design.groups
             together = {} if groups is None else {"groups": groups.group_index}
@@ -272,10 +276,3 @@ def restrict_folds(folds, rows) -> list:
         if len(pair[0]) and len(pair[1]):
             restricted.append(pair)
     return restricted
-
-
-def multiply(weight, other):
-    """Return the product of two weights, each of which may be None for all ones."""
-    if weight is None or other is None:
-        return other if weight is None else weight
-    return weight * other
