@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         ("bench_classifier.py", ["out of bag", "3 folds"]),
         ("bench_audit.py", ["cross-prediction", "audit", "report"]),
         ("quality_noise.py", ["wine | forest", "wine | linear", "classes"]),
-        ("quality_refit.py", ["digits | coarse | linear | 0.8", "digits | coarse | default forest"]),
+        ("quality_refit.py", ["digits | coarse | linear", "digits | coarse | default forest"]),
         ("quality_intervals.py", ["uniform 10% | low", "one class 40% | high", "every other"]),
         ("quality_transitions.py", ["rows | noise | likelihood | calibrated", "100 | uniform 20%"]),
         (

@@ -69,6 +69,16 @@ def test_folds_of_groups_are_balanced_in_size_and_labels():
     )
 
 
+def test_copies_of_a_table_are_split_like_the_table():
+    y = np.arange(300) % 3
+    folds = LabelStratifiedKFold(3, random_state=0)
+    once = [test for _, test in folds.split(y, y)]
+    copied = np.repeat(y, 2)
+    twice = [test for _, test in folds.split(copied, copied, np.arange(600) // 2)]
+    for rows, both in zip(once, twice, strict=True):
+        assert_array_equal(np.unique(both // 2), rows)
+
+
 def test_groups_must_fit_the_rows_and_be_two_at_least():
     splitter = LabelStratifiedKFold(2)
     with pytest.raises(ValueError, match="groups has 2 values; y has 60 rows"):

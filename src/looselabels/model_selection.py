@@ -9,6 +9,8 @@ from sklearn.utils import check_random_state
 
 from looselabels._names import as_column, listed, read_column
 
+SMALL = 0.02  # of a fold; larger groups are dealt to the folds by size
+
 
 class LabelStratifiedKFold(BaseCrossValidator):
     """Folds stratified by label. The missing label counts as a label.
@@ -51,9 +53,12 @@ class LabelStratifiedKFold(BaseCrossValidator):
         """Yield the training and test rows of each fold."""
         labels, index = read_column("y", y)
         n_splits = self._n_splits_for(labels, _counts(index, groups), groups is not None)
-        if groups is not None:
+        if groups is None:
+            yield from self._split_rows(index, n_splits)
+        else:
             yield from self._split_groups(index, groups, n_splits)
-            return
+
+    def _split_rows(self, index, n_splits):
         seed = self.random_state if self.shuffle else None
         folds = StratifiedKFold(n_splits, shuffle=self.shuffle, random_state=seed)
         with warnings.catch_warnings():  # our own warning names the label
@@ -61,17 +66,28 @@ class LabelStratifiedKFold(BaseCrossValidator):
             yield from folds.split(np.zeros(len(index)), index)
 
     def _split_groups(self, index, groups, n_splits):
-        """Deal the groups of each label to the folds, the largest first.
-
-        A group belongs to its most frequent label. scikit-learn's StratifiedGroupKFold handles
-        one group at a time, which is slow where there are as many groups as rows.
-        """
+        """Split the groups, each of which belongs to its most frequent label."""
         _, group = np.unique(np.asarray(groups), return_inverse=True)
         if not group.any():
             raise ValueError("groups has one group only; folds need two or more.")
         pairs, counts = np.unique(np.column_stack([group, index]), axis=0, return_counts=True)
         last = np.lexsort((counts, pairs[:, 0]))[np.cumsum(np.bincount(pairs[:, 0])) - 1]
         label, sizes = pairs[last, 1], np.bincount(group)
+        # Small groups are split like rows, so that copies of a table have the folds of the table.
+        if sizes.max() * n_splits <= SMALL * len(index):
+            folds = [test for _, test in self._split_rows(label, n_splits)]
+        else:
+            folds = self._deal(label, sizes, n_splits)
+        for fold in folds:
+            is_test = np.isin(group, fold)
+            yield np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+    def _deal(self, label, sizes, n_splits):
+        """Deal the groups of each label to the folds, the largest first; return the folds.
+
+        scikit-learn's StratifiedGroupKFold handles one group at a time, which is slow where there
+        are as many groups as rows.
+        """
         ties = np.arange(len(sizes))
         if self.shuffle:
             ties = check_random_state(self.random_state).permutation(ties)
@@ -79,8 +95,7 @@ class LabelStratifiedKFold(BaseCrossValidator):
         there, back = np.arange(n_splits), np.arange(n_splits)[::-1]  # so that sizes are balanced
         fold = np.empty(len(sizes), dtype=int)
         fold[order] = np.resize(np.concatenate([there, back]), len(sizes))
-        for k in range(n_splits):
-            yield np.flatnonzero(fold[group] != k), np.flatnonzero(fold[group] == k)
+        return [np.flatnonzero(fold == k) for k in range(n_splits)]
 
     def _n_splits_for(self, labels, counts, has_groups=False):
         rarest = int(counts[counts > 0].min())
