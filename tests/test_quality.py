@@ -674,4 +674,5 @@ def test_a_quick_run_fills_every_table(tmp_path, capsys):
     assert entry(["table", "--results", str(out)]) == 0
     printed = capsys.readouterr().out
     assert "| multi-positive | digits | 0." in printed
-    assert "| asymmetric-30 | digits | 0." in printed
+    assert "| asymmetric-30 | digits | looselabels | cleanlab (forest) | 0." in printed
+    assert re.search(r"\| asymmetric-30 \| looselabels \| [01]\.\d\d \| [01] of 1 \|", printed)
