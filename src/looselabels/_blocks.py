@@ -7,6 +7,7 @@ objective). `Rows` applies it to arrays in memory, in threads if the compiled ke
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from threading import Lock
@@ -125,8 +126,7 @@ class Rows:
         # Only compiled kernels release the GIL. Other libraries have their own threads or device.
         if _row_solver(self.label_proba) is _rows or len(self.blocks) == 1:
             return [function(block) for block in self.blocks]
-        # The BLAS limit is global to the process: only one thread at a time may change it.
-        with BLAS_LOCK, _blas().limit(limits=1), ThreadPoolExecutor(_n_threads()) as pool:
+        with one_blas_thread(), ThreadPoolExecutor(_n_threads()) as pool:
             return list(pool.map(function, self.blocks))
 
 
@@ -256,9 +256,17 @@ def _redo(at: _rows.Ascent, rows, problem: RowProblem, solve) -> _rows.Ascent:
     )
 
 
+@contextmanager
+def one_blas_thread():
+    """Limit BLAS to one thread: for threads of our own, and for very small problems."""
+    # The limit is global to the process: only one thread at a time may change it.
+    with BLAS_LOCK, _blas().limit(limits=1):
+        yield
+
+
 @cache
 def _blas():
-    """Return the controller that limits BLAS to one thread per block."""
+    """Return the controller of the BLAS libraries."""
     return ThreadpoolController()
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from looselabels._rows import on_simplex
+from looselabels.estimation.minimization import minimize_smooth
 
 TINY = 1e-12  # keeps logarithms and divisions finite
 MIN_CLASS_PROBA = 1e-6  # no class is ruled out more firmly than this by an estimate
@@ -128,8 +129,6 @@ def fit_shares(proba, shares, sample_weight=None) -> np.ndarray:
     >>> on_simplex(proba * fit_shares(proba, np.array([0.4, 0.6]))).mean(axis=0).round(3)
     array([0.4, 0.6])
     """
-    from scipy.optimize import minimize
-
     mean = np.average(proba, axis=0, weights=sample_weight)
     present = (mean > 0) & (shares > 0)
     logs = np.log(np.maximum(proba[:, present], np.finfo(float).tiny), dtype=np.float64)
@@ -144,8 +143,7 @@ def fit_shares(proba, shares, sample_weight=None) -> np.ndarray:
         return np.sum(weight * total) - wanted @ theta, excess
 
     start = np.log(wanted / mean[present])
-    precise = {"maxiter": 1000, "ftol": 0, "gtol": 1e-9}
-    found = minimize(distance, start, jac=True, method="L-BFGS-B", options=precise)
+    found = minimize_smooth(distance, start, maxiter=1000, ftol=0, gtol=1e-9)
     factor = np.where(shares > 0, 1.0, 0.0)
     factor[present] = np.exp(found.x - found.x.max())
     return factor
@@ -229,8 +227,6 @@ def _fit_above(
     power,
 ) -> tuple[Calibration, float]:  # fmt: skip
     """Return the correction with a given floor of class_proba, and the log posterior."""
-    from scipy.optimize import minimize
-
     floor = np.maximum(floor, MIN_CLASS_PROBA)
     class_proba = np.maximum(class_proba, floor)
     log_share = np.log(np.average(class_proba, axis=0, weights=sample_weight))
@@ -259,7 +255,7 @@ def _fit_above(
     bounds = [(-3, 3) if known is None else (known, known)] + [(-10, 10)] * logs.shape[1]
     start = np.zeros(1 + logs.shape[1])
     start[0] = known or 0.0
-    found = minimize(minus_log_posterior, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    found = minimize_smooth(minus_log_posterior, start, bounds)
     log_factor = found.x[1:] + offset - np.exp(found.x[0]) * log_share
     factor = np.exp(log_factor - log_factor.max())
     calibration = Calibration(float(np.exp(found.x[0])), factor, floor)

@@ -27,6 +27,7 @@ import numpy as np
 
 from looselabels._validation import as_counts, check_scores, short_repr
 from looselabels.estimation.calibration import TINY
+from looselabels.estimation.minimization import minimize_smooth
 from looselabels.estimation.quantiles import quantile_interval
 
 MAX_BINS = 200  # bins of scores, about: half by the labeled rows, half by the unlabeled ones
@@ -118,8 +119,6 @@ def _mixture_parts(labeled, min_kappa):
 
 def _fit_mixture(labeled, unlabeled, parts, start):
     """Return the weight of each part that maximizes the likelihood of being labeled."""
-    from scipy.optimize import minimize
-
     n_labeled, both = labeled.sum(), labeled + unlabeled
     odds = unlabeled.sum() / n_labeled
 
@@ -131,10 +130,7 @@ def _fit_mixture(labeled, unlabeled, parts, start):
 
     bounds = [(0, None)] * len(start)
     precise = {"maxiter": 1000, "ftol": 1e-10, "gtol": 1e-6}
-    found = minimize(
-        minus_log_likelihood, start, jac=True, method="L-BFGS-B", bounds=bounds, options=precise
-    )
-    return found.x
+    return minimize_smooth(minus_log_likelihood, start, bounds, **precise).x
 
 
 METHODS = {"density-ratio": density_ratio, "best-bin": best_bin}

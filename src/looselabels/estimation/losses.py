@@ -14,6 +14,7 @@ from looselabels.estimation.calibration import (
     fit_class_calibration,
     softmax,
 )
+from looselabels.estimation.minimization import minimize_smooth
 
 
 def label_losses(label_proba, label_index, sample_weight) -> np.ndarray:
@@ -28,8 +29,6 @@ def label_losses(label_proba, label_index, sample_weight) -> np.ndarray:
     >>> label_losses(confident, np.array([0, 0, 0, 1, 1, 1, 1, 0]), np.ones(8)).round(2)
     array([0.29, 0.29, 0.29, 1.39, 0.29, 0.29, 0.29, 1.39])
     """
-    from scipy.optimize import minimize
-
     logs = np.log(np.maximum(label_proba, MIN_CLASS_PROBA), dtype=np.float64)
     rows = np.arange(len(logs))
     given = logs[rows, label_index]
@@ -50,10 +49,7 @@ def label_losses(label_proba, label_index, sample_weight) -> np.ndarray:
         return weight @ losses, gradient
 
     starts = ((0.0, -3.0), (1.0, 0.0))  # few or many labels independent of x: it is not convex
-    found = [
-        minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(-3, 3), (-9, 3)])
-        for start in starts
-    ]
+    found = [minimize_smooth(loss, start, bounds=[(-3, 3), (-9, 3)]) for start in starts]
     return losses_and_gradient(min(found, key=lambda one: one.fun).x)[0]
 
 

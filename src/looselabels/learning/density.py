@@ -27,7 +27,7 @@ from sklearn.utils import check_array, column_or_1d, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from looselabels._blocks import BLAS_LOCK, _blas, like
+from looselabels._blocks import like, one_blas_thread
 from looselabels._validation import (
     as_float_array,
     as_numpy,
@@ -190,8 +190,7 @@ def _in_blocks(function, n_rows, size, n_threads):
         for block in blocks:
             function(block)
         return
-    # The BLAS limit is global to the process: two threads must not set and reset it in turns.
-    with BLAS_LOCK, _blas().limit(limits=1):
+    with one_blas_thread():
         Parallel(n_threads, require="sharedmem")(delayed(function)(block) for block in blocks)
 
 
