@@ -11,7 +11,7 @@ PACKAGE = Path(looselabels.__file__).parent
 
 # Each file imports only from those that are listed before it.
 LAYERS = [
-    *("_renamed", "exceptions", "_validation", "_names", "_files"),
+    *("_renamed", "exceptions", "_validation", "_names", "_files", "_progress"),
     *("_rows", "_rows_numba", "_blocks", "inference", "plotting", "transition", "datasets"),
     "model_selection",
     *("estimation.sampling", "estimation.quantiles", "estimation.reliability"),

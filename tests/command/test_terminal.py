@@ -1,12 +1,18 @@
 """The terminal."""
 
+import contextlib
 import io
 import os
+import re
+import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
+from looselabels._progress import steps
 from looselabels.command.terminal import drop_broken_stdout, print_line, progress, shortest
+from tests.command.calls import QUICK, animals, called
 
 
 class Terminal(io.StringIO):
@@ -25,11 +31,51 @@ def test_control_characters_are_escaped(capsys):
 )
 def test_a_progress_bar_is_shown_only_on_a_terminal(stream, quiet, shown, monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream())
-    with progress("reading", quiet) as reach:
-        reach(10, "fitting")
-        reach(100)
-    assert ("fitting" in sys.stderr.getvalue()) == shown
-    assert ("100%" in sys.stderr.getvalue()) == shown
+    with progress(quiet), steps(1, 1) as begin:
+        begin("reading")
+        begin("fitting")
+    written = sys.stderr.getvalue()
+    if shown:
+        assert re.search(r"reading .*  0%.*fitting .* 50%.*fitting .* 100%", written, re.DOTALL)
+    else:
+        assert written == ""
+
+
+def run_on_a_terminal(folder, *more):
+    """Run an audit whose stderr is a pseudo terminal, and return what it writes there."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "looselabels.command.cli", "audit", "data.csv", *more]
+    with subprocess.Popen(command, cwd=folder, stderr=theirs) as process:
+        os.close(theirs)
+        written = b""
+        with suppress(OSError):  # Linux reports the end of a terminal as an error
+            while part := os.read(ours, 10_000):
+                written += part
+        os.close(ours)
+        assert process.wait() == 0, written
+    return written.decode()
+
+
+def test_an_audit_moves_a_bar_on_a_terminal_from_0_to_100_percent_in_many_steps(tmp_path):
+    animals(200).to_csv(tmp_path / "data.csv", index=False)
+    written = run_on_a_terminal(tmp_path, "--label", "species")
+    percent = [int(found) for found in re.findall(r"\] +(\d+)%", written)]
+    assert percent == sorted(percent)
+    assert len(set(percent)) > 50
+    assert (percent[0], percent[-1]) == (0, 100)
+    assert re.search(r"\d+%  00:00:\d\d", written)  # the time left
+    for words in ("reading", "predicting labels", "inferring classes", "auditing", "saving"):
+        assert words in written
+
+
+def test_a_quiet_audit_writes_the_same_on_a_terminal_as_elsewhere(tmp_path):
+    animals(200).to_csv(tmp_path / "data.csv", index=False)
+    options = ("--label", "species", *QUICK, "-o", "out", "--force")
+    on_a_terminal = run_on_a_terminal(tmp_path, *options, "--quiet")
+    with contextlib.chdir(tmp_path):
+        assert called("audit", "data.csv", *options).err == on_a_terminal.replace("\r\n", "\n")
+    assert "#]" not in on_a_terminal
 
 
 def test_a_path_is_shown_relative_to_the_current_folder(tmp_path, monkeypatch):

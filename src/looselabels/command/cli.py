@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from looselabels import __version__
+from looselabels._progress import steps
 from looselabels.command.options import (
     about_labels,
     about_model,
@@ -172,23 +173,24 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
 
     check = partial(check_folder, force=force, written=results.AUDIT_FILES)
     out = check(_out(data, out, "audit"))
-    with progress("reading", quiet) as reach, collect_warnings() as notes:
+    with progress(quiet), steps(5, 80, 5, 5, 5) as begin, collect_warnings() as notes:
+        begin("reading")
         frame, y, labels = _read(data, options)
-        reach(10, "fitting")
+        begin("fitting")
         clf, X, features = _fit(frame, y, labels, options, notes, proba)
-        reach(80, "auditing")
+        begin("auditing")
         found = audit_rows(clf, y, random_state=options["seed"])
         content = results.page_content(
             found, labels, _file_name(data), repeatable_command(), notes, features, options["seed"]
         )
-        reach(90, "writing")
+        begin("writing")
         with new_folder(out, check) as folder:
             images = results.thumbnails(X, features, found)
             results.write_audit(
                 folder, content, found, frame, _suffix(data), images=images, excel_safe=excel_safe
             )
+            begin("saving")
             write_model(folder / "model", clf, features)
-        reach(100)
     _print_findings(content, out)
     if as_json:
         click.echo(results.to_json(content))
@@ -221,14 +223,14 @@ def fit(data, out, force, as_json, quiet, debug, **options):
 
     check = partial(check_folder, force=force, written=MODEL_FILES)
     out = check(_out(data, out, "model"))
-    with progress("reading", quiet) as reach, collect_warnings() as notes:
+    with progress(quiet), steps(5, 85, 10) as begin, collect_warnings() as notes:
+        begin("reading")
         frame, y, labels = _read(data, options)
-        reach(10, "fitting")
+        begin("fitting")
         clf, _, features = _fit(frame, y, labels, options, notes)
-        reach(90, "saving")
+        begin("saving")
         with new_folder(out, check) as folder:
             write_model(folder, clf, features)
-        reach(100)
     notes += ignored_columns(features)
     for note in notes:
         print_line(f"Note: {note}")
@@ -353,8 +355,8 @@ def demo(seeds, out, as_json, quiet, debug):
     from looselabels.command.results import AUDIT_FILES, to_json
 
     out = check_folder(out, force=True, written=AUDIT_FILES)
-    with progress("auditing", quiet) as reach:
-        shares = audit_digits(out, seeds, reach)
+    with progress(quiet):
+        shares = audit_digits(out, seeds)
     page = shortest(out / "report.html")
     if as_json:
         click.echo(to_json({**shares._asdict(), "page": str(page)}))

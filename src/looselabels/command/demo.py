@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from looselabels._files import new_folder
+from looselabels._progress import each
 from looselabels._validation import import_extra
 from looselabels.auditing.audit import audit
 from looselabels.command.features import Features
@@ -37,13 +38,10 @@ class Shares(NamedTuple):
     right: float  #: of those, the share whose suggested class is correct
 
 
-def audit_digits(out, seeds, reach) -> Shares:
-    """Audit digits with labels of several seeds; the first audit is written to the folder `out`.
-
-    `reach` is called with the percentage that is done.
-    """
+def audit_digits(out, seeds) -> Shares:
+    """Audit digits with labels of several seeds; the first audit is written to the folder `out`."""
     shares, labels = [], Labels("label")
-    for seed in range(seeds):
+    for seed in each(range(seeds), seeds):
         X, classes, y = spoiled_digits(seed)
         with collect_warnings() as notes:
             clf = fit(X, y, labels, seed=seed)
@@ -51,7 +49,6 @@ def audit_digits(out, seeds, reach) -> Shares:
             shares.append(_found_and_right(found, classes, y))
             if seed == 0:
                 _write(out, X, y, labels, found, notes)
-        reach(100 * (seed + 1) / seeds)
     return Shares(*np.mean(shares, axis=0).tolist())
 
 

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import click
 
+from looselabels._progress import listen
+
+LABEL_WIDTH = len("predicting labels")  # the longest label, so that the bar stays in its place
+
 
 def print_line(text) -> None:
     """Print a line to stderr; control characters are escaped."""
@@ -15,18 +19,20 @@ def print_line(text) -> None:
 
 
 @contextmanager
-def progress(label, quiet=False):
-    """Yield a function that sets a progress bar to a percentage; it is shown only on a terminal."""
+def progress(quiet=False):
+    """Show a progress bar, with the time left, for the steps within; only on a terminal."""
     if quiet or not sys.stderr.isatty():
-        yield lambda percent, doing=None: None
+        yield
         return
-    with click.progressbar(length=100, label=label, file=sys.stderr, show_eta=True) as bar:
+    with click.progressbar(length=1000, file=sys.stderr, show_percent=True) as bar:
 
-        def reach(percent, doing=None):
-            bar.label = doing or bar.label
-            bar.update(percent - bar.pos)
+        def show(share, words):
+            bar.label = f"{words:{LABEL_WIDTH}}"
+            bar.update(round(1000 * share) - bar.pos)
+            bar.render_progress()  # a new label too, if the bar has not moved
 
-        yield reach
+        with listen(show):
+            yield
 
 
 def shortest(path: Path) -> Path:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from looselabels._progress import each
 from looselabels.estimation.calibration import fit_class_calibration
 from looselabels.estimation.confident import confident_counts
 from looselabels.estimation.errors import Shrinkage, equal_errors, fit_shrinkage, shrunk_noise
@@ -134,7 +135,7 @@ def estimate_noise(
 def search(given: Given) -> list[list[Fit]]:
     """Return no noise, and the climbs from all starts."""
     paths = [[evaluate(given, np.eye(len(given.design)))]]
-    paths += [climb(given, noise) for noise in starts(given)]
+    paths += [climb(given, noise) for noise in each(starts(given), 8)]
     best = max((path[-1] for path in paths), key=lambda fit: fit.score)
     return [*paths, climb(given, sharpened(best, given))]
 
@@ -154,7 +155,7 @@ def scaled(given: Given, best: Fit) -> list[Fit]:
     identity = np.eye(len(best.noise))
     change, highest_rate = best.noise - identity, 1 - np.diag(best.noise).min()
     scales = [scale for scale in SCALES if scale < 1 or scale * highest_rate <= given.max_rate]
-    return [evaluate(given, identity + scale * change) for scale in scales]
+    return [evaluate(given, identity + scale * change) for scale in each(scales, len(scales))]
 
 
 def wrong_range(fits) -> tuple[float, float]:

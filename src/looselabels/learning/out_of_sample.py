@@ -30,6 +30,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from looselabels._names import in_label_order
+from looselabels._progress import each, steps
 from looselabels._rows import on_simplex
 from looselabels._validation import as_numpy, check_row_stochastic
 from looselabels.estimation.weighting import reweight
@@ -223,12 +224,15 @@ def fit_and_predict(
         _predict_rest(estimator, fitted, label_proba, *part, not learn_from.all())
         return Fitted(fitted, _with_others(label_proba, rows, fitted, X, len(label_index)))
     folds = _restrict_training(folds, learn_from)
-    fitted, _ = _fit_one(estimator, X, label_index, n_labels, (rows, None), fit_params)
-    report("fitted to all rows")
-    label_proba = _predict_folds(
-        estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report,
-        draw_weights(fitted, n_labels),
-    )  # fmt: skip
+    with steps(1, len(folds)) as begin:
+        begin()
+        fitted, _ = _fit_one(estimator, X, label_index, n_labels, (rows, None), fit_params)
+        report("fitted to all rows")
+        begin()
+        label_proba = _predict_folds(
+            estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report,
+            draw_weights(fitted, n_labels),
+        )  # fmt: skip
     return Fitted(fitted, label_proba)
 
 
@@ -322,7 +326,8 @@ def _predict_folds(estimator, X, label_index, n_labels, folds, fit_params, n_job
     )
     label_proba = np.zeros((len(label_index), n_labels), dtype=np.float32)
     ones = np.ones(n_labels)
-    for done, ((_, test), (part, own)) in enumerate(zip(folds, parts, strict=True), start=1):
+    pairs = each(zip(folds, parts, strict=True), len(folds))
+    for done, ((_, test), (part, own)) in enumerate(pairs, start=1):
         if weights is not None or own is not None:  # each fold draws labels differently
             pair = (ones if own is None else own), (ones if weights is None else weights)
             part = on_simplex(reweight(part, *pair))

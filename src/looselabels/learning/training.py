@@ -14,6 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
+from looselabels._progress import each
 from looselabels.estimation.calibration import TINY, fit_class_calibration
 from looselabels.estimation.losses import first_good
 from looselabels.estimation.weighting import class_weights, multiply_weights
@@ -171,7 +172,7 @@ class Rounds(NamedTuple):
 
 def learn_in_rounds(training: Training, scores, found, calibrate, rounds: Rounds) -> Decoupled:
     """Let models learn the classes, each from what the one before it found."""
-    for done in range(1, rounds.number + 1):
+    for done in each(range(1, rounds.number + 1), rounds.number):
         power = rounds.power if done == rounds.number else None
         with warnings.catch_warnings():  # the fit to labels has warned already
             warnings.simplefilter("ignore")
@@ -194,8 +195,10 @@ def choose_rounds(training: Training, model: LabelModel, calibrate) -> Rounds:
         return Rounds(0)
     with warnings.catch_warnings():  # the fit to labels has warned already
         warnings.simplefilter("ignore")
-        trials = [Trial(training, model, calibrate, *rows) for rows in splits]
-        return _best_rounds(trials, _max_rounds(training))
+        max_rounds = _max_rounds(training)
+        parts = each(splits, len(splits) * (1 + max_rounds))  # learning takes as long as scoring
+        trials = [Trial(training, model, calibrate, *rows) for rows in parts]
+        return _best_rounds(trials, max_rounds)
 
 
 def _best_rounds(trials, max_rounds) -> Rounds:
@@ -204,7 +207,8 @@ def _best_rounds(trials, max_rounds) -> Rounds:
     losses = [np.concatenate([trial.losses() for trial in trials])]
     powers: list[float | None] = [None]
     while len(losses) <= max_rounds:
-        powers.append(float(np.exp(np.mean([np.log(trial.learn()) for trial in trials]))))
+        parts = each(trials, len(trials) * (1 + max_rounds - len(losses)))
+        powers.append(float(np.exp(np.mean([np.log(trial.learn()) for trial in parts]))))
         losses.append(np.concatenate([trial.losses() for trial in trials]))
         if losses[-1] @ weight >= losses[-2] @ weight:
             break

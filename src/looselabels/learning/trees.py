@@ -26,6 +26,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from looselabels._progress import each
 from looselabels.estimation.losses import first_good
 from looselabels.estimation.sampling import limit_rows, sample_rows
 
@@ -184,7 +185,7 @@ def grow(new_tree, X, target, draws, choice, *, n_trees, n_jobs, random_state) -
         for seed in seeds.tolist()
     )
     trees, predicted = [], None
-    for tree, part in grown:
+    for tree, part in each(grown, 1.1 * n_trees):  # the rest is for out-of-bag predictions
         trees.append(tree)
         predicted = part if predicted is None else np.add(predicted, part, out=predicted)
     if choice is None:

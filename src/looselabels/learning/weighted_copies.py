@@ -18,6 +18,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import _check_method_params
 
+from looselabels._progress import each
 from looselabels._rows import on_simplex
 from looselabels.learning.out_of_sample import align, weight_parameter
 from looselabels.learning.soft_labels import class_draw_sizes
@@ -89,9 +90,9 @@ def learn_from_copies(
     def predict_fold(train, test):
         return test, align(fit(train), _safe_indexing(X, test), class_proba.shape[1])
 
-    parts = Parallel(n_jobs)(delayed(predict_fold)(*fold) for fold in folds)
+    parts = Parallel(n_jobs, return_as="generator")(delayed(predict_fold)(*fold) for fold in folds)
     learned = np.full(class_proba.shape, np.nan)
-    for test, proba in parts:
+    for test, proba in each(parts, len(folds) + 1):
         learned[test] = proba
     return Learned(fit(np.arange(len(weight))), learned, label_weights)
 
