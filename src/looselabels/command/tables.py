@@ -165,6 +165,27 @@ def row_location(frame, position) -> str:
     return f"{source.name}, row {row + 1}"
 
 
+def number_of_first_row(frame) -> tuple[str, int]:
+    """Return how people count the rows of a table: ("Line", 2), ("Row", 2) or ("Row", 1).
+
+    The header is line 1 of a CSV file in which every row is one line. With line breaks in cells,
+    empty lines, or from a pipe, the header is row 1, as in a spreadsheet. Other formats have none.
+    """
+    if "looselabels" not in frame.attrs:
+        return "Row", 1
+    source = _Source(*frame.attrs["looselabels"])
+    if not source.can_rewind:
+        return "Row", 2
+    with suppress(TableError, OSError), source.open() as stream:
+        n_breaks, last = 0, b"\n"
+        while part := stream.read(BLOCK):
+            if b"\0" in part:  # Parquet and other formats that are not text
+                return "Row", 1
+            n_breaks, last = n_breaks + part.count(b"\n"), part[-1:]
+        return ("Line" if n_breaks + (last != b"\n") == len(frame) + 1 else "Row"), 2
+    return "Row", 1
+
+
 def _batches(source, n_rows, label):
     """Yield the record batches of a table; raise if it has no header or no rows."""
     count = 0
