@@ -26,7 +26,7 @@ LAYERS = [
     *("auditing.diagnose", "auditing.intervals", "auditing.audit", "auditing.report"),
     *("command.tables", "command.places", "command.writing"),
     *("command.encoders", "command.features", "command.labels", "command.design"),
-    "command.identity",
+    *("command.identity", "command.decisions"),
     *("command.fitting", "command.notes", "command.models", "command.results"),
     *("command.demo", "command.options", "command.terminal", "command.cli"),
 ]

@@ -38,7 +38,7 @@ from tests.command.calls import (
 
 pytestmark = pytest.mark.usefixtures("folder")  # each test works in an empty folder
 
-COMMANDS = ("audit", "fit", "predict", "design", "demo")
+COMMANDS = ("audit", "fit", "predict", "apply", "design", "demo")
 
 
 @pytest.fixture(scope="module")
@@ -750,7 +750,8 @@ def test_a_current_folder_that_is_gone_is_no_obstacle(model, folder):  # fault 9
 
 
 def test_every_option_is_in_a_test():
-    here = Path(__file__).read_text(encoding="utf-8")
+    files = Path(__file__).parent.glob("test_cli*.py")
+    here = "".join(file.read_text(encoding="utf-8") for file in files)
     for command in cli.main.commands.values():
         for option in command.params:
             if isinstance(option, click.Option):

@@ -8,11 +8,16 @@ import pytest
 from looselabels import Transition
 from looselabels._files import unexpected_files
 from looselabels.auditing.audit import audit
+from looselabels.command.decisions import Review
 from looselabels.command.features import Features
+from looselabels.command.identity import identify
 from looselabels.command.results import (
     AUDIT_FILES,
     COLUMNS,
+    MAX_LETTERS,
+    columns_to_show,
     page_content,
+    review_content,
     thumbnails,
     to_json,
     with_suggestions,
@@ -24,6 +29,11 @@ from tests.command.calls import files, pd, read_csv
 @pytest.fixture(scope="module")
 def found(fitted):
     return audit(fitted.clf, fitted.y)
+
+
+@pytest.fixture(scope="module")
+def review(fitted):
+    return Review(identify(fitted.frame, label="species"), fitted.y, None, {})
 
 
 def test_the_summary_is_strict_json(fitted, found):
@@ -47,12 +57,13 @@ def test_suggestions_are_added_next_to_columns_of_the_same_name(fitted, found):
     assert list(with_suggestions(fitted.frame, found).columns[3:]) == list(COLUMNS)
 
 
-def test_an_audit_is_a_table_a_page_and_two_json_files(fitted, found, tmp_path):
+def test_an_audit_is_a_table_a_page_and_two_json_files(fitted, found, review, tmp_path):
     content = page_content(found, fitted.labels, "data.csv", "looselabels audit", [])
     for suffix in (".csv", ".parquet"):
         folder = tmp_path / suffix
         folder.mkdir()
-        write_audit(folder, content, found, fitted.frame, suffix, images=None, excel_safe=False)
+        content |= review_content(found, fitted.frame, review, suffix=suffix)
+        write_audit(folder, content, found, fitted.frame, images=None, excel_safe=False)
         assert files(folder) == [
             f"labels{suffix}",
             "report.html",
@@ -68,8 +79,83 @@ def test_an_audit_is_a_table_a_page_and_two_json_files(fitted, found, tmp_path):
 def test_rows_of_pixels_get_thumbnails_in_the_order_of_the_page(fitted, found, rng):
     X = rng.integers(0, 256, (60, 64))
     pixels = Features.fit(pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)]))
-    images = thumbnails(X, pixels, found)
+    images = thumbnails(X, pixels, found.records())
     assert len(images) == 60
     np.testing.assert_array_equal(images[0], X[found.order[0]].reshape(8, 8))
-    assert thumbnails(fitted.X, fitted.features, found) is None
-    assert thumbnails(None, None, found) is None
+    assert thumbnails(fitted.X, fitted.features, found.records()) is None
+    assert thumbnails(None, None, found.records()) is None
+
+
+# ----------------------------------------------------------------------------------------- review
+
+
+def test_each_row_of_the_page_can_be_found_and_decided(fitted, found, review):
+    content = review_content(found, fitted.frame, review, ["weight", "size"], ".parquet")
+    first, row = content["rows"][0], int(found.order[0])
+    assert (content["id_name"], content["table_file"]) == ("Row", "labels.parquet")
+    assert (first["row"], first["id"]) == (row, row + 1)
+    assert first["hash"] == review.identity.hashes([row])[0]
+    assert content["shown_columns"] == ["weight", "size"]
+    assert [float(cell) for cell in first["cells"]] == fitted.frame.loc[
+        row, ["weight", "size"]
+    ].tolist()
+    assert content["class_names"] == ["cat", "dog"]
+    assert first["probabilities"][0] == [first["suggestion"], first["class_proba"]]
+    assert sum(p for _, p in first["probabilities"]) == pytest.approx(1)
+    assert content["n_to_check"] == np.sum(found.doubt > 0.5) > 1
+    assert content["reviewed"] is None
+
+
+def test_reviewed_rows_leave_the_list_but_are_counted(fitted, found, review):
+    row = int(found.order[0])
+    known = [None] * 60
+    known[row] = found.records(1)[0]["suggestion"]
+    reviewed = review._replace(known_classes=known, doubts={row: 0.75})
+    before = review_content(found, fitted.frame, review)
+    after = review_content(found, fitted.frame, reviewed)
+    assert after["rows"] == before["rows"][1:]
+    assert after["n_to_check"] == before["n_to_check"] - 1
+    assert after["reviewed"] == {"n": 1, "confirmed": 1, "expected": 0.75}
+
+
+def test_a_row_shows_its_three_most_probable_classes(review):
+    proba = np.array([[0.1, 0.2, 0.3, 0.4]] * 20)
+    found = audit(label_proba=proba, labels=list("abcd") * 5)
+    frame = pd.DataFrame({"size": range(20), "species": list("abcd") * 5})
+    few = Review(identify(frame, label="species"), list("abcd") * 5, None, {})
+    for record in review_content(found, frame, few)["rows"]:
+        chances = [p for _, p in record["probabilities"]]
+        assert len(chances) == 3
+        assert chances == sorted(chances, reverse=True)
+
+
+def test_columns_that_help_people_are_shown_first():
+    frame = pd.DataFrame(
+        {
+            "size": ["1", "2.5", None],
+            "planet": "earth",
+            "code": ["x1", "y2", "z3"],
+            "note": ["a long story", "b", "c"],
+            "weight": [1, 2, 3],
+            "age": [4, 5, 6],
+            "species": ["cat", "dog", "cat"],
+        }
+    )
+    assert columns_to_show(frame, ("species", None)) == ["note", "code", "size", "weight"]
+    assert columns_to_show(frame, ("species", "code")) == ["note", "size", "weight", "age"]
+
+
+def test_pixels_are_not_shown_as_numbers(rng):
+    frame = pd.DataFrame(rng.integers(0, 256, (60, 64)), columns=[f"pixel{i}" for i in range(64)])
+    frame = frame.assign(name=[f"scan {i}" for i in range(60)])
+    pixels = Features.fit(frame.drop(columns="name"))
+    assert columns_to_show(frame, (), pixels) == ["name"]
+
+
+def test_cells_are_short_texts_in_one_line(found, fitted):
+    texts = ["two\nlines", None, "x" * 1_000, "\x1b[31m"] * 15
+    frame = fitted.frame.assign(note=texts)
+    review = Review(identify(frame, label="species"), fitted.y, None, {})
+    rows = review_content(found, frame, review, ["note"])["rows"]
+    shown = {record["cells"][0] for record in rows}
+    assert shown == {"two lines", "", "x" * (MAX_LETTERS - 1) + "…", "\\x1b[31m"}

@@ -18,12 +18,14 @@ from looselabels._progress import steps
 from looselabels.command.options import (
     about_labels,
     about_model,
+    about_review,
     add_options,
     as_json,
     debug,
     delimiter,
     excel_safe,
     force,
+    id_column,
     quiet,
     repeatable_command,
     seed,
@@ -32,6 +34,7 @@ from looselabels.command.options import (
 from looselabels.command.terminal import drop_broken_stdout, print_line, progress, shortest
 
 OK, BUG, USAGE, DATA, NOT_CONVERGED, IO, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 5, 130, 143
+REVIEWED = "Of {n:,} reviewed labels {confirmed:,} were wrong; {expected:,.0f} were expected."
 SUFFIX = r"(?i)\.(csv|tsv|tab|txt|parquet|pq)(\.gz)?$"
 
 
@@ -127,6 +130,7 @@ def main():
       looselabels demo                                 find planted label errors in digits
       looselabels audit animals.csv --label species    find wrong labels; write a page and a model
       looselabels audit pets.csv --label kind --negative other --noise 0.05
+      looselabels apply animals.csv decisions.csv --label species
       looselabels predict animals-audit/model new.csv -o classes.csv
       looselabels design coarse.json                   show p(label | class) of a design file
     """
@@ -137,7 +141,7 @@ def main():
 
 @main.command()
 @click.argument("data")
-@add_options(about_labels, about_model)
+@add_options(about_labels, about_model, about_review)
 @click.option(
     "--proba",
     type=click.Path(dir_okay=False),
@@ -160,6 +164,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
       looselabels audit pets.csv --label kind --negative other
       looselabels audit scans.csv --label finding --groups patient
       looselabels audit animals.csv --label species --proba mine.npy
+      looselabels audit animals.csv --label species --id name --decisions decisions.csv
 
     DATA is a CSV or Parquet file, or - for CSV from stdin. The folder contains labels.csv (the
     table with suggestions), report.html, summary.json, transition.json and model/.
@@ -167,33 +172,49 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     from looselabels._files import new_folder
     from looselabels.auditing.audit import audit as audit_rows
     from looselabels.command import results
+    from looselabels.command.decisions import (
+        check_earlier,
+        keep_earlier,
+        read_review,
+        write_accepted,
+    )
     from looselabels.command.models import write_model
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_folder
 
     check = partial(check_folder, force=force, written=results.AUDIT_FILES)
     out = check(_out(data, out, "audit"))
+    check_earlier(out, options["accept_above"])
     with progress(quiet), steps(5, 80, 5, 5, 5) as begin, collect_warnings() as notes:
         begin("reading")
-        frame, y, labels = _read(data, options)
+        frame, labels = _read(data, options)
+        results.check_shown(frame, options["show"])
+        review = read_review(frame, labels, options["id"], options["decisions"])
         begin("fitting")
-        clf, X, features = _fit(frame, y, labels, options, notes, proba)
+        clf, X, features = _fit(
+            frame, review.labels, labels, options, notes, proba, review.known_classes
+        )
         begin("auditing")
-        found = audit_rows(clf, y, random_state=options["seed"])
+        found = audit_rows(clf, review.labels, random_state=options["seed"])
         content = results.page_content(
             found, labels, _file_name(data), repeatable_command(), notes, features, options["seed"]
         )
+        hidden = (labels.column, options["id"])
+        columns = options["show"] or results.columns_to_show(frame, hidden, features)
+        content |= results.review_content(found, frame, review, columns, _suffix(data))
         begin("writing")
         with new_folder(out, check) as folder:
-            images = results.thumbnails(X, features, found)
-            results.write_audit(
-                folder, content, found, frame, _suffix(data), images=images, excel_safe=excel_safe
-            )
+            images = results.thumbnails(X, features, content["rows"])
+            results.write_audit(folder, content, found, frame, images=images, excel_safe=excel_safe)
             begin("saving")
             write_model(folder / "model", clf, features)
+            keep_earlier(out, folder)
+            accepted = write_accepted(folder, found, review, options["accept_above"])
     _print_findings(content, out)
+    if accepted is not None:
+        print_line(accepted)
     if as_json:
-        click.echo(results.to_json(content))
+        click.echo(results.to_json(results.without_rows(content)))
     _check_converged(clf, options)
 
 
@@ -216,6 +237,7 @@ def fit(data, out, force, as_json, quiet, debug, **options):
       looselabels fit pets.csv --label kind --negative other --model linear
     """
     from looselabels._files import new_folder
+    from looselabels.command.labels import read_labels
     from looselabels.command.models import MODEL_FILES, write_model
     from looselabels.command.notes import collect_warnings, ignored_columns
     from looselabels.command.places import check_folder
@@ -225,7 +247,8 @@ def fit(data, out, force, as_json, quiet, debug, **options):
     out = check(_out(data, out, "model"))
     with progress(quiet), steps(5, 85, 10) as begin, collect_warnings() as notes:
         begin("reading")
-        frame, y, labels = _read(data, options)
+        frame, labels = _read(data, options)
+        y = read_labels(frame, labels)
         begin("fitting")
         clf, _, features = _fit(frame, y, labels, options, notes)
         begin("saving")
@@ -281,6 +304,52 @@ def predict(model, data, out, excel_safe, delimiter, force, quiet, debug, **opti
                 click.echo(f"\r{done:,} rows", nl=False, err=True)
     click.echo("\r" if shows_count else "", nl=False, err=True)
     print_line(f"{done:,} rows predicted.")
+
+
+@main.command()
+@click.argument("data")
+@click.argument("decisions", nargs=-1, required=True, type=click.Path(dir_okay=False))
+@click.option("--label", required=True, metavar="COLUMN", help="Column of labels, as in the audit.")
+@add_options(id_column, unlabeled)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="File (.csv, .tsv, .parquet).  [default: DATA-corrected.csv or .parquet]",
+)
+@add_options(excel_safe, delimiter, force, debug)
+def apply(data, decisions, label, unlabeled, out, excel_safe, delimiter, force, debug, **options):
+    """Correct the labels of the table DATA as decided in DECISIONS, one file or more.
+
+    \b
+    Examples:
+      looselabels apply animals.csv decisions.csv --label species
+      looselabels apply animals.csv decisions.csv --label species --id name -o better.csv
+
+    DECISIONS are files that the page of an audit or --accept-above wrote. The corrected table and
+    a list of what changed, such as animals-corrected-changes.csv, are new files. If a decision
+    does not fit the table, nothing is written.
+    """
+    from looselabels.command.decisions import correct
+    from looselabels.command.places import check_file
+    from looselabels.command.tables import read_table
+    from looselabels.command.writing import table_writer
+
+    out = _out(data, out, f"corrected{_suffix(data)}")
+    log = out.with_name(re.sub(SUFFIX, "", out.name) + "-changes.csv")
+    for path in (out, log):
+        if any(path.exists() and path.samefile(given) for given in (data, *decisions)):
+            raise click.UsageError(f"{path} is an input and is not replaced. Pass another --out.")
+        check_file(path, force)
+    frame = read_table(data, label=label, delimiter=delimiter)
+    corrected, changes, sentence = correct(frame, label, options["id"], unlabeled, decisions)
+    write = partial(table_writer, force=force, excel_safe=excel_safe)
+    with write(out) as write_table, write(log) as write_log:
+        write_table(corrected)
+        write_log(changes)
+    print_line(sentence)
+    print_line(f"Table: {shortest(out)}")
+    print_line(f"Changes: {shortest(log)}")
 
 
 @main.command()
@@ -370,7 +439,7 @@ def demo(seeds, out, as_json, quiet, debug):
 
 
 def _out(data, out, kind):
-    """Return the folder for results; by default it is named after the table."""
+    """Return where results are written; by default the name follows that of the table."""
     if out is not None:
         return out
     stem = "stdin" if data == "-" else re.sub(SUFFIX, "", Path(data).name)
@@ -386,8 +455,8 @@ def _suffix(data):
 
 
 def _read(data, options):
-    """Return the table, its labels, and what was specified about them."""
-    from looselabels.command.labels import Labels, read_labels
+    """Return the table, and what was specified about its labels."""
+    from looselabels.command.labels import Labels
     from looselabels.command.tables import read_table
 
     design, noise = options["design"], options["noise"]
@@ -402,11 +471,10 @@ def _read(data, options):
         0.0 if design is not None and noise == "estimate" else noise,
         None if design is None else _read_design(design),
     )
-    frame = read_table(data, label=labels.column, delimiter=options["delimiter"])
-    return frame, read_labels(frame, labels), labels
+    return read_table(data, label=labels.column, delimiter=options["delimiter"]), labels
 
 
-def _fit(frame, y, labels, options, notes, proba=None):
+def _fit(frame, y, labels, options, notes, proba=None, known_classes=None):
     """Return the classifier, the matrix it was fitted to, and the features of that matrix.
 
     With `proba`, a file with the probabilities of another model, there is no matrix.
@@ -418,16 +486,29 @@ def _fit(frame, y, labels, options, notes, proba=None):
     if proba is not None:
         if options["groups"] is not None:
             raise click.UsageError("Pass either --groups or --proba, which needs no fit.")
-        return fitting.fit_from_proba(_load_proba(proba), y, labels, seed=seed), None, None
+        label_proba = _load_proba(proba)
+        clf = fitting.fit_from_proba(label_proba, y, labels, known_classes=known_classes, seed=seed)
+        return clf, None, None
     chosen, model = options["features"], options["model"]
     columns = None if chosen is None else [*dict.fromkeys(map(str.strip, chosen.split(",")))]
     impute = model in ("linear", "kernel")
     groups = read_groups(frame, options["groups"], labels.column)
+    if options.get("id") is not None and options["id"] not in (columns or ()):
+        frame = frame.drop(columns=options["id"])
     features, X = Features.fit_transform(
         frame, label=labels.column, groups=options["groups"], columns=columns, impute=impute
     )
     notes.extend(features.notes)
-    clf = fitting.fit(X, y, labels, model=model, groups=groups, seed=seed, n_jobs=jobs)
+    clf = fitting.fit(
+        X,
+        y,
+        labels,
+        model=model,
+        groups=groups,
+        known_classes=known_classes,
+        seed=seed,
+        n_jobs=jobs,
+    )
     return clf, X, features
 
 
@@ -474,6 +555,8 @@ def _print_findings(content, out):
         print_line(f"Note: {note}")
     for sentence in describe_result(content):
         print_line(sentence)
+    if content["reviewed"] is not None:
+        print_line(REVIEWED.format(**content["reviewed"]))
     print_line(f"Page: {shortest(out / 'report.html')}")
 
 

@@ -10,12 +10,20 @@ from looselabels._files import new_folder
 from looselabels._progress import each
 from looselabels._validation import import_extra
 from looselabels.auditing.audit import audit
+from looselabels.command.decisions import Review
 from looselabels.command.features import Features
 from looselabels.command.fitting import fit
+from looselabels.command.identity import identify
 from looselabels.command.labels import Labels
 from looselabels.command.notes import collect_warnings
 from looselabels.command.places import check_folder
-from looselabels.command.results import AUDIT_FILES, page_content, thumbnails, write_audit
+from looselabels.command.results import (
+    AUDIT_FILES,
+    page_content,
+    review_content,
+    thumbnails,
+    write_audit,
+)
 from looselabels.datasets import make_loose_labels
 from looselabels.transition import Transition
 
@@ -66,7 +74,9 @@ def _write(out, X, y, labels, found, notes):
     frame = pandas.DataFrame(X.astype(int), columns=names).assign(label=y)
     features = Features.fit(frame, label="label")
     content = page_content(found, labels, "digits", "looselabels demo", notes, features)
+    review = Review(identify(frame, label="label"), y, None, {})
+    content |= review_content(found, frame, review)
     check = partial(check_folder, force=True, written=AUDIT_FILES)
     with new_folder(out, check) as folder:
-        images = thumbnails(X, features, found)
-        write_audit(folder, content, found, frame, ".csv", images=images, excel_safe=False)
+        images = thumbnails(X, features, content["rows"])
+        write_audit(folder, content, found, frame, images=images, excel_safe=False)

@@ -11,23 +11,30 @@ MIN_ROWS_FOR_THREADS = 10_000  # boosting with fewer rows is faster with one thr
 
 
 def fit(
-    X, y, labels: Labels, *, model="auto", groups=None, seed=0, n_jobs=None
+    X, y, labels: Labels, *, model="auto", groups=None, known_classes=None, seed=0, n_jobs=None
 ) -> DecoupledClassifier:
     """Return a classifier fitted to features and labels.
 
     `model` is "auto" (forest or linear, whichever predicts the labels better), "forest", "linear",
-    "kernel" or "boosting".
+    "kernel" or "boosting". `known_classes` has the class of each reviewed row and None elsewhere.
     """
     clf = _classifier(_estimator(model, X, seed, n_jobs), labels, seed, n_jobs)
     # threads make small trees slower, up to tenfold on busy cores
     one_thread = model == "boosting" and len(X) < MIN_ROWS_FOR_THREADS
     with threadpool_limits(1 if one_thread else None, "openmp"):
-        return clf.fit(X, y, groups=groups)
+        return clf.fit(X, y, groups=groups, **_known(known_classes))
 
 
-def fit_from_proba(label_proba, y, labels: Labels, *, seed=0) -> DecoupledClassifier:
+def fit_from_proba(
+    label_proba, y, labels: Labels, *, known_classes=None, seed=0
+) -> DecoupledClassifier:
     """Return a classifier fitted to p(label | x) of another model."""
-    return _classifier(None, labels, seed, None).fit_from_proba(label_proba, y)
+    clf = _classifier(None, labels, seed, None)
+    return clf.fit_from_proba(label_proba, y, **_known(known_classes))
+
+
+def _known(classes):
+    return {} if classes is None else {"known_classes": classes}
 
 
 def _classifier(estimator, labels, seed, n_jobs):

@@ -7,7 +7,7 @@ import click
 
 MODELS = click.Choice(["auto", "forest", "linear", "kernel", "boosting"])
 WITHOUT_EFFECT = ("out", "force", "as_json", "quiet", "debug", "jobs", "strict")  # on the numbers
-PATHS = ("data", "proba", "design")
+PATHS = ("data", "proba", "design", "decisions")
 
 
 def add_options(*decorators):
@@ -65,6 +65,12 @@ def _cores(_context, _parameter, value):
     return value
 
 
+def _proba(_context, _parameter, value):
+    if value is not None and not 0 <= value < 1:
+        raise click.BadParameter(f"{value} is not a probability below 1, such as 0.95.")
+    return value
+
+
 # ----------------------------------------------------------------------------------------- options
 
 debug = click.option("--debug", is_flag=True, help="Show the traceback of an error.")
@@ -91,6 +97,33 @@ unlabeled = click.option(
     multiple=True,
     metavar="TEXT",
     help="Cell content that means 'no label', in addition to empty cells. Can be repeated.",
+)
+id_column = click.option(
+    "--id",
+    metavar="COLUMN",
+    help="Column that names each row, all different.  [default: the line or number of the row]",
+)
+about_review = add_options(
+    id_column,
+    click.option(
+        "--show",
+        multiple=True,
+        metavar="COLUMN",
+        help="Column that the page shows for each row. Can be repeated.  [default: up to four]",
+    ),
+    click.option(
+        "--decisions",
+        multiple=True,
+        type=click.Path(dir_okay=False),
+        help="decisions.csv of an earlier review; its classes are known. Can be repeated.",
+    ),
+    click.option(
+        "--accept-above",
+        type=float,
+        callback=_proba,
+        metavar="P",
+        help="Write decisions.csv, which accepts suggested classes with a probability above P.",
+    ),
 )
 about_labels = add_options(
     click.option("--label", required=True, metavar="COLUMN", help="Column of labels."),

@@ -4,10 +4,15 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from looselabels import __version__
-from looselabels.auditing.audit import Audit
+from looselabels._names import shown
+from looselabels.auditing.audit import DOUBTED, Audit
 from looselabels.auditing.report import render
+from looselabels.command.decisions import Review
 from looselabels.command.features import Features
+from looselabels.command.identity import as_text
 from looselabels.command.labels import Labels
 from looselabels.command.models import MODEL_FILES
 from looselabels.command.notes import (
@@ -16,14 +21,25 @@ from looselabels.command.notes import (
     violated_assumptions,
     why_no_count,
 )
-from looselabels.command.tables import add_columns, values_of_one_type
+from looselabels.command.tables import (
+    NUMBER,
+    add_columns,
+    arrow_table,
+    check_columns,
+    pc,
+    values_of_one_type,
+)
 from looselabels.command.writing import table_writer
 
 MAX_SHOWN = 500  # rows on the page
+MAX_CLASSES = 3  # whose probabilities a row shows
+MAX_COLUMNS = 4  # of the table that a row shows, unless columns are chosen
+MAX_LETTERS = 120  # of a cell
+N_SAMPLED = 1000  # rows that tell whether a column is text
 COLUMNS = ("suggestion", "suggestion_proba", "label_proba", "doubt", "why")
 # What an audit writes, as a tree for `unexpected_files`.
 AUDIT_FILES = {
-    **dict.fromkeys(("labels.csv", "labels.parquet", "report.html")),
+    **dict.fromkeys(("labels.csv", "labels.parquet", "report.html", "decisions.csv")),
     **dict.fromkeys(("summary.json", "transition.json")),
     "model": MODEL_FILES,
 }
@@ -85,25 +101,116 @@ def with_suggestions(frame, found: Audit):
     return add_columns(frame, dict(zip(COLUMNS, values, strict=True)))
 
 
-def thumbnails(X, features: Features | None, found: Audit):
+def review_content(found: Audit, frame, review: Review, columns=(), suffix=".csv") -> dict:
+    """Return what a person needs to review rows: how each is named, its cells, the classes.
+
+    Parameters
+    ----------
+    found : Audit
+        The audit.
+    frame : DataFrame
+        The table.
+    review : Review
+        The identity of its rows, and earlier decisions; the rows they are about are left out.
+    columns : sequence of str, default=()
+        The columns to show; see `columns_to_show`.
+    suffix : str, default=".csv"
+        The end of the name of the table with all rows, which is its format.
+    """
+    records = found.records(MAX_SHOWN + len(review.doubts))
+    records = [record for record in records if record["row"] not in review.doubts][:MAX_SHOWN]
+    rows, identity = [record["row"] for record in records], review.identity
+    details = zip(identity.hashes(rows), _cells(frame, rows, columns), strict=True)
+    doubted = np.flatnonzero(found.doubt > DOUBTED)
+    return {
+        "id_name": identity.name,
+        "id_note": identity.note,
+        "shown_columns": list(columns),
+        "class_names": list(found.transition.classes),
+        "n_to_check": len(set(doubted.tolist()).difference(review.doubts)),
+        "table_file": f"labels{suffix}",
+        "reviewed": review.summary(found),
+        "rows": [
+            record
+            | {"id": identity.ids[record["row"]], "hash": digest, "cells": cells}
+            | {"probabilities": _most_probable(found, record["row"])}
+            for record, (digest, cells) in zip(records, details, strict=True)
+        ],
+    }
+
+
+def _most_probable(found, row):
+    proba, names = found.class_proba_given_label[row], found.transition.classes
+    best = np.argsort(-proba, kind="stable")[:MAX_CLASSES]
+    return [[names[k], float(proba[k])] for k in best]
+
+
+def check_shown(frame, columns) -> None:
+    """Raise if the table lacks one of the columns to show."""
+    for name in columns:
+        check_columns(list(frame.columns), name, "The table")
+
+
+def columns_to_show(frame, hidden, features: Features | None = None) -> list[str]:
+    """Return up to four columns that help people: sentences first, then other text, then numbers.
+
+    Columns that are `hidden`, because the page shows them elsewhere, pixels, and columns with one
+    value are left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"x": [1, 2], "color": ["red", "blue"], "text": ["a b", "c d"]})
+    >>> columns_to_show(frame, hidden=("x",))
+    ['text', 'color']
+    """
+    if features is not None and features.image_shape is not None:
+        hidden = (*hidden, *features.used)
+    kinds = {}
+    for name in frame.columns:
+        if name not in hidden:
+            text = as_text(arrow_table(frame[[name]].iloc[:N_SAMPLED]).column(0)).drop_null()
+            if len(text.unique()) > 1:
+                is_number = pc.all(pc.match_substring_regex(text, NUMBER)).as_py()
+                has_words = pc.any(pc.match_substring(text, " ")).as_py()
+                kinds[name] = (is_number, not has_words)
+    return sorted(kinds, key=kinds.__getitem__)[:MAX_COLUMNS]
+
+
+def _cells(frame, rows, columns) -> list[list[str]]:
+    """Return the cells of some rows as short texts without line breaks."""
+    if not columns:
+        return [[] for _ in rows]
+    table = arrow_table(frame[list(columns)].iloc[rows])
+    texts = [as_text(column).to_pylist() for column in table.columns]
+    return [
+        [shown(" ".join((text or "")[: 4 * MAX_LETTERS].split()), MAX_LETTERS) for text in row]
+        for row in zip(*texts, strict=True)
+    ]
+
+
+def thumbnails(X, features: Features | None, records):
     """Return an image per row on the page if the features are pixels, otherwise None."""
     if features is None or features.image_shape is None:
         return None
-    rows = found.order[:MAX_SHOWN]
-    return [X[row].reshape(features.image_shape) for row in rows]
+    return [X[record["row"]].reshape(features.image_shape) for record in records]
 
 
-def write_audit(folder: Path, content, found: Audit, frame, suffix, *, images, excel_safe) -> None:
+def write_audit(folder: Path, content, found: Audit, frame, *, images, excel_safe) -> None:
     """Write the table with suggestions, the page, the transition and the summary to `folder`.
 
-    `suffix` is .csv or .parquet, the format of the table; `images` come from `thumbnails`.
+    `content` comes from `page_content` and `review_content`, `images` from `thumbnails`.
     """
-    with table_writer(folder / f"labels{suffix}", excel_safe=excel_safe) as write:
+    with table_writer(folder / content["table_file"], excel_safe=excel_safe) as write:
         write(with_suggestions(frame, found))
-    page = render(content | {"rows": found.records(MAX_SHOWN)}, images)
-    (folder / "report.html").write_text(page, encoding="utf-8")
+    (folder / "report.html").write_text(render(content, images), encoding="utf-8")
     (folder / "transition.json").write_text(found.transition.to_json(), encoding="utf-8")
-    (folder / "summary.json").write_text(to_json(content), encoding="utf-8")
+    (folder / "summary.json").write_text(to_json(without_rows(content)), encoding="utf-8")
+
+
+def without_rows(content) -> dict:
+    """Return the content of summary.json."""
+    return {key: value for key, value in content.items() if key != "rows"}
 
 
 def to_json(content) -> str:

@@ -1,0 +1,294 @@
+"""The loop as a user goes through it: audit, review, apply, audit again."""
+
+import inspect
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from looselabels import DecoupledClassifier
+from looselabels.command.decisions import COLUMNS
+from tests.command.calls import CSV, WRITTEN, animals, called, cells, files, pd, read_csv
+
+pytestmark = pytest.mark.usefixtures("folder")  # each test works in an empty folder
+
+CHOSEN = ("--label", "species", "--model", "kernel", "--noise", "0.1", "--features", "size,weight")
+APPLY = ("apply", "data.csv", "decisions.csv", "--label", "species")
+
+
+def named(n_rows=100, **options):
+    return animals(n_rows, **options).assign(name=[f"pet {k}" for k in range(n_rows)])
+
+
+def audited(*words, data="data.csv"):
+    """Audit a table and return the summary."""
+    found = called("audit", data, *CHOSEN, "--json", "--force", *words)
+    assert found.code == 0, found.err
+    return json.loads(found.out) | {"said": found.err}
+
+
+def reviewed(page, decide, name="decisions.csv"):
+    """Write the decisions of a person about the rows of a page: `decide` returns a class."""
+    lines = []
+    for record in page["rows"]:
+        of_class = decide(record)
+        if of_class is not None:
+            word = "keep" if of_class == record["label"] else "change"
+            values = {"decision": word, "class": of_class}
+            lines.append({name: (record | values)[name] for name in COLUMNS})
+    pd.DataFrame(lines, columns=COLUMNS).to_csv(name, index=False)
+    return lines
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """The content of the last page that was rendered."""
+    from looselabels.command import results
+
+    content: dict = {}
+
+    def render(new, images):
+        content.clear()
+        content.update(new)
+        return rendered(new, images)
+
+    rendered = results.render
+    monkeypatch.setattr(results, "render", render)
+    return content
+
+
+# ------------------------------------------------------------------------------------------- page
+
+
+def test_the_page_names_rows_by_line_and_shows_columns(page):
+    named().to_csv("data.csv", index=False)
+    summary = audited()
+    assert summary["id_name"] == "Line"
+    assert summary["shown_columns"] == ["name", "size", "weight"]
+    assert summary["table_file"] == "labels.csv"
+    assert "rows" not in summary
+    lines = Path("data.csv").read_text().splitlines()
+    for record in page["rows"][:5]:
+        assert lines[record["id"] - 1].split(",")[3] == record["cells"][0]
+
+
+def test_id_and_show_choose_columns(page):
+    named().to_csv("data.csv", index=False)
+    summary = audited("--id", "name", "--show", "weight", "--show", "name")
+    assert (summary["id_name"], summary["shown_columns"]) == ("name", ["weight", "name"])
+    assert page["rows"][0]["cells"][1] == page["rows"][0]["id"]
+    assert "--id name --show weight --show name" in summary["reproduce"]["command"]
+
+
+def test_the_identifier_is_no_feature_unless_it_is_named():
+    frame = named().assign(name=np.arange(100) * 7 % 100)
+    frame.to_csv("data.csv", index=False)
+    words = ("audit", "data.csv", "--label", "species", "--noise", "0.1", "--model", "kernel")
+    for more, used in (((), 2), (("--features", "size,name"), 2), (("--features", "name"), 1)):
+        found = called(*words, "--id", "name", "--json", "--force", *more)
+        assert json.loads(found.out)["columns"]["used"] == used
+
+
+# ----------------------------------------------------------------------------------------- accept
+
+
+def test_suggestions_are_accepted_above_a_probability_and_applied():
+    named().to_csv("data.csv", index=False)
+    summary = audited("--accept-above", "0.9")
+    assert files("data-audit") == sorted([*WRITTEN, "decisions.csv"])
+    decisions = read_csv("data-audit/decisions.csv")
+    assert list(decisions.columns[:7]) == list(COLUMNS)
+    said = re.search(
+        r"accepted in decisions.csv: (\d+), .* above 0.9; about (\d+.\d) of them are expected to",
+        summary["said"],
+    )
+    assert int(said[1]) == len(decisions) == summary["n_to_check"] > 1
+    assert float(said[2]) == round(np.sum(1 - decisions["doubt"].astype(float)), 1)
+
+    found = called("apply", "data.csv", "data-audit/decisions.csv", "--label", "species")
+    assert found.code == 0, found.err
+    assert f"Labels: {len(decisions)} changed, 0 changed before" in found.err
+    before, after = read_csv("data.csv"), read_csv("data-corrected.csv")
+    right = np.where(np.arange(100) % 2, "dog", "cat")
+    changed = (before["species"] != after["species"]).to_numpy()
+    assert changed.sum() == len(decisions)
+    assert (after["species"][changed] == right[changed]).all()
+    others = before.columns.drop("species")
+    assert after[others].equals(before[others])
+    assert read_csv("data-corrected-changes.csv")["id"].tolist() == decisions["id"].tolist()
+
+
+def test_without_a_probable_suggestion_there_is_no_file():
+    named().to_csv("data.csv", index=False)
+    assert (
+        "No suggestion has a probability above 0.999" in audited("--accept-above", "0.999")["said"]
+    )
+    assert files("data-audit") == WRITTEN
+
+
+def test_decisions_of_a_person_are_not_replaced(page):
+    named().to_csv("data.csv", index=False)
+    audited("--accept-above", "0.9")
+    audited("--accept-above", "0.8")  # those of the command are
+    reviewed(page, lambda record: record["suggestion"], "data-audit/decisions.csv")
+    mine = Path("data-audit/decisions.csv").read_text()
+    found = called("audit", "data.csv", *CHOSEN, "--accept-above", "0.9", "--force")
+    assert found.code == 5
+    assert "data-audit/decisions.csv is the result of a review and is not replaced" in found.err
+    audited()
+    assert Path("data-audit/decisions.csv").read_text() == mine
+
+
+# ------------------------------------------------------------------------------------------ apply
+
+
+def test_a_review_is_applied_and_stays_valid(page):
+    named().to_csv("data.csv", index=False)
+    audited("--id", "name")
+    lines = reviewed(page, lambda record: "cat" if record["doubt"] > 0.5 else record["label"])
+    found = called(*APPLY, "--id", "name", "-o", "better.csv")
+    assert found.code == 0, found.err
+    assert files() == [
+        "better-changes.csv",
+        "better.csv",
+        "data-audit",
+        "data.csv",
+        "decisions.csv",
+    ]
+    n_changed = sum(line["decision"] == "change" for line in lines)
+    assert len(read_csv("better-changes.csv")) == n_changed > 0
+    Path("data.csv").unlink()
+    found = called("apply", "better.csv", *APPLY[2:], "--id", "name", "-o", "again.csv")
+    assert f"Labels: 0 changed, {n_changed} changed before" in found.err
+    assert Path("again.csv").read_text() == Path("better.csv").read_text()
+
+
+def test_a_parquet_table_stays_one(page):
+    frame = named().astype({"species": "category"})
+    frame.to_parquet("data.parquet", index=False)
+    audited(data="data.parquet")
+    reviewed(page, lambda record: record["suggestion"] if record["doubt"] > 0.5 else None)
+    found = called("apply", "data.parquet", "decisions.csv", "--label", "species")
+    assert found.code == 0, found.err
+    before, after = cells(frame), cells(pd.read_parquet("data-corrected.parquet"))
+    n_changed = sum(old != new for old, new in zip(before, after, strict=True))
+    assert n_changed == len(read_csv("data-corrected-changes.csv")) > 1
+
+
+def test_outputs_are_not_replaced_without_force_and_inputs_never(page):
+    Path("data.csv").write_text(CSV)
+    audited()
+    reviewed(page, lambda record: record["label"])
+    assert called(*APPLY).code == 0
+    found = called(*APPLY)
+    assert found.code == 5
+    assert "data-corrected.csv exists; --force replaces it" in found.err
+    assert called(*APPLY, "--force").code == 0
+    os.rename("data-corrected-changes.csv", "x-changes.csv")
+    os.symlink("data.csv", "link.csv")
+    for out in ("data.csv", "./data.csv", "link.csv", "decisions.csv"):
+        found = called(*APPLY, "-o", out, "--force")
+        assert found.code == 2
+        assert "is an input and is not replaced" in found.err
+    found = called("apply", "x-changes.csv", *APPLY[2:], "-o", "x.csv", "--force")
+    assert "x-changes.csv is an input and is not replaced" in found.err
+    assert Path("data.csv").read_text() == CSV
+
+
+# -------------------------------------------------------------------------------------- bad input
+
+DECIDED = "id,label,suggestion,doubt,decision,class,hash\n"
+LINES = {
+    "unknown id": ("99,dog,cat,0.9,accept,cat,h000000000000", "no row has Line '99'"),
+    "other cells": ("3,dog,cat,0.9,accept,cat,h000000000000", "other cells changed in Line '3'"),
+    "word": ("3,dog,cat,0.9,maybe,cat,h0", "decisions.csv, line 2: the decision is 'maybe'"),
+    "class": ("3,dog,cat,0.9,accept,,h0", "line 2: the decision is 'accept', but the class is mis"),
+    "hash": ("3,dog,cat,0.9,accept,cat,", "line 2: the hash is missing"),
+    "doubt": ("3,dog,cat,much,accept,cat,h0", "line 2: the doubt is 'much'"),
+    "cells": ("3,dog", "line 2: 2 cells where the header has 7"),
+    "none": ("", "decisions.csv has a header but no rows"),
+    "two": (
+        "3,dog,cat,0.9,accept,cat,h0\n3,dog,cat,0.9,keep,dog,h0",
+        "Two decisions about '3' contradict each other: 'dog' → 'cat' and 'dog' → 'dog'",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LINES)
+@pytest.mark.parametrize("command", ["apply", "audit"])
+def test_bad_decisions_are_one_line_and_nothing_is_written(what, command):
+    line, said = LINES[what]
+    Path("data.csv").write_text(CSV)
+    Path("decisions.csv").write_text(f"{DECIDED}{line}\n")
+    words = APPLY if command == "apply" else ("audit", "data.csv", *CHOSEN, "--decisions", APPLY[2])
+    found = called(*words)
+    assert (found.code, found.out) == (3, ""), found.err
+    assert said in found.err
+    assert found.err.count("\n") == 1
+    assert files() == ["data.csv", "decisions.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("apply", "data.csv", "data.csv", "--label", "species"), 3, "data.csv has no column 'id'"),
+        (("apply", "data.csv", "no.csv", "--label", "species"), 5, "no.csv: No such file"),
+        (("apply", "no.csv", "data.csv", "--label", "species"), 5, "no.csv: No such file"),
+        (("apply", "data.csv", "--label", "species"), 2, "Missing argument 'DECISIONS...'"),
+        (("apply", "data.csv", "data.csv"), 2, "Missing option '--label'"),
+        (("apply", "data.csv", "data.csv", "--label", "specis"), 3, "Did you mean 'species'?"),
+        (("audit", "data.csv", *CHOSEN, "--id", "siez"), 3, "no column 'siez'. Did you mean 'size"),
+        (("audit", "data.csv", *CHOSEN, "--id", "species"), 3, "is the label; it cannot identify"),
+        (
+            ("audit", "data.csv", *CHOSEN, "--id", "kind"),
+            3,
+            "'kind' has 'pet' twice, at data.csv, l",
+        ),
+        (("audit", "data.csv", *CHOSEN, "--show", "siez"), 3, "no column 'siez'. Did you mean"),
+        (("audit", "data.csv", *CHOSEN, "--accept-above", "95"), 2, "95.0 is not a probability"),
+        (("audit", "data.csv", *CHOSEN, "--accept-above", "nan"), 2, "nan is not a probability"),
+        (("audit", "data.csv", *CHOSEN, "--decisions", "no.csv"), 5, "no.csv: No such file"),
+    ],
+)
+def test_bad_options_are_one_line(words, code, said):
+    animals(20).assign(kind="pet").to_csv("data.csv", index=False)
+    found = called(*words)
+    assert found.code == code
+    assert said in found.err
+    assert "Traceback" not in found.err
+    assert files() == ["data.csv"]
+
+
+# ------------------------------------------------------------------------------------- audit again
+
+
+@pytest.mark.xfail(
+    "known_classes" not in inspect.signature(DecoupledClassifier.fit).parameters,
+    reason="fit does not know classes yet",
+    strict=False,
+)
+def test_an_audit_after_a_review_knows_what_was_decided(page):
+    frame = named(200, wrong=0.2)
+    frame.to_csv("data.csv", index=False)
+    audited("--id", "name")
+    right = {f"pet {k}": "dog" if k % 2 else "cat" for k in range(200)}
+    first = [record["id"] for record in page["rows"][:20]]
+    lines = reviewed(page, lambda record: right[record["id"]] if record["id"] in first else None)
+    confirmed = sum(line["decision"] == "change" for line in lines)
+    expected = sum(line["doubt"] for line in lines)
+    assert called(*APPLY, "--id", "name").code == 0
+
+    same = []
+    for data in ("data.csv", "data-corrected.csv"):  # the same numbers before and after `apply`
+        summary = audited("--id", "name", "--decisions", "decisions.csv", data=data)
+        numbers = {"n": 20, "confirmed": confirmed, "expected": pytest.approx(expected)}
+        assert summary["reviewed"] == numbers
+        said = f"Of 20 reviewed labels {confirmed} were wrong; {expected:.0f} were expected."
+        assert said in summary["said"]
+        assert not {record["id"] for record in page["rows"]} & set(first)
+        assert "--decisions decisions.csv" in summary["reproduce"]["command"]
+        same.append((summary["wrong"], summary["n_to_check"], page["rows"]))
+    assert same[0] == same[1]
