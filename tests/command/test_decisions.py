@@ -53,7 +53,7 @@ def decided(frame, *rows, column="name", name="decisions.csv", **changes):
 
 
 def corrected(frame, *paths, unlabeled=()):
-    return correct(frame, "species", "name", unlabeled, paths)
+    return correct(frame, Labels("species", unlabeled), "name", paths)
 
 
 # ------------------------------------------------------------------------------------------- read
@@ -160,11 +160,11 @@ def test_equal_decisions_count_once_and_skipped_rows_are_left_alone():
 def test_line_numbers_match_rows_only_if_the_order_is_the_same():
     frame = written()
     decided(frame, (3, "accept", "cat"), column=None)
-    after, *_ = correct(frame, "species", None, (), ["decisions.csv"])
+    after, *_ = correct(frame, Labels("species"), None, ["decisions.csv"])
     assert after["species"][3] == "cat"
     backwards = written(pd.read_csv("data.csv")[::-1], "backwards.csv")
     with pytest.raises(TableError, match="other cells changed in Line '5'"):
-        correct(backwards, "species", None, (), ["decisions.csv"])
+        correct(backwards, Labels("species"), None, ["decisions.csv"])
 
 
 # ------------------------------------------------------------------------------------------ apply
@@ -280,6 +280,15 @@ def test_a_class_that_is_never_labeled_can_be_decided_and_applied():
     assert review.labels[2] is None
 
 
+def test_a_class_that_no_label_names_cannot_be_known():
+    frame = written()
+    decided(frame, (0, "accept", "dog"), (1, "change", "cow"))
+    with pytest.raises(
+        TableError, match=r"about 'pet 1' is the class 'cow', .* are \['cat', 'dog'\]"
+    ):
+        reviewed(frame, "decisions.csv")
+
+
 def test_suggestions_above_a_probability_are_accepted(fitted):
     found = audit(fitted.clf, fitted.y)
     review = Review(identify(fitted.frame, label="species"), fitted.y, None, {})
@@ -300,7 +309,7 @@ def test_accepted_suggestions_are_applied_but_known_to_nobody(fitted):
     frame = written(fitted.frame)
     review = Review(identify(frame, label="species"), fitted.y, None, {})
     accept_above(found, review, 0.6)[0].to_csv("decisions.csv", index=False)
-    after, changes, _ = correct(frame, "species", None, (), ["decisions.csv"])
+    after, changes, _ = correct(frame, Labels("species"), None, ["decisions.csv"])
     assert len(changes) > 1
     again = read_review(after, Labels("species"), None, ["decisions.csv"])
     assert again == (again.identity, fitted.y, None, {})

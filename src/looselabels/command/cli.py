@@ -34,7 +34,6 @@ from looselabels.command.options import (
 from looselabels.command.terminal import drop_broken_stdout, print_line, progress, shortest
 
 OK, BUG, USAGE, DATA, NOT_CONVERGED, IO, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 5, 130, 143
-REVIEWED = "Of {n:,} reviewed labels {confirmed:,} were wrong; {expected:,.0f} were expected."
 SUFFIX = r"(?i)\.(csv|tsv|tab|txt|parquet|pq)(\.gz)?$"
 
 
@@ -331,6 +330,7 @@ def apply(data, decisions, label, unlabeled, out, excel_safe, delimiter, force, 
     does not fit the table, nothing is written.
     """
     from looselabels.command.decisions import correct
+    from looselabels.command.labels import Labels
     from looselabels.command.places import check_file
     from looselabels.command.tables import read_table
     from looselabels.command.writing import table_writer
@@ -342,7 +342,8 @@ def apply(data, decisions, label, unlabeled, out, excel_safe, delimiter, force, 
             raise click.UsageError(f"{path} is an input and is not replaced. Pass another --out.")
         check_file(path, force)
     frame = read_table(data, label=label, delimiter=delimiter)
-    corrected, changes, sentence = correct(frame, label, options["id"], unlabeled, decisions)
+    labels = Labels(label, unlabeled)
+    corrected, changes, sentence = correct(frame, labels, options["id"], decisions)
     write = partial(table_writer, force=force, excel_safe=excel_safe)
     with write(out) as write_table, write(log) as write_log:
         write_table(corrected)
@@ -555,8 +556,6 @@ def _print_findings(content, out):
         print_line(f"Note: {note}")
     for sentence in describe_result(content):
         print_line(sentence)
-    if content["reviewed"] is not None:
-        print_line(REVIEWED.format(**content["reviewed"]))
     print_line(f"Page: {shortest(out / 'report.html')}")
 
 

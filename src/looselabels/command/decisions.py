@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from looselabels._names import UNLABELED
+from looselabels._names import UNLABELED, listed
 from looselabels._validation import short_repr, some_of
 from looselabels.auditing.audit import Audit
 from looselabels.command.identity import Identity, as_text, identify
@@ -76,8 +76,7 @@ def read_decisions(path) -> list[Decision]:
     ]
 
 
-def read_all(paths) -> list[Decision]:
-    """Return the decisions in several files."""
+def _read_all(paths) -> list[Decision]:
     return [decision for path in paths for decision in read_decisions(path)]
 
 
@@ -181,6 +180,10 @@ def _refuse(problems, n_decisions, identity):
     )
 
 
+def _labels_now(frame, labels: Labels) -> list:
+    return cells_as_labels(frame[labels.column], labels.unlabeled)
+
+
 def _texts(names):
     return pd.Series(list(names), dtype=object)
 
@@ -206,26 +209,26 @@ def with_labels(frame, column, labels: dict):
     return frame.assign(**{column: series})
 
 
-def correct(frame, label, id_column, unlabeled, paths):
+def correct(frame, labels: Labels, id_column, paths):
     """Return a table with the labels that were decided, what changed, and a sentence about it.
 
     Parameters
     ----------
     frame : DataFrame
         The table; some of the decisions may have been applied to it already.
-    label, id_column : str
-        The column of labels, and that of identifiers or None, as in the audit.
-    unlabeled : sequence of str
-        Cells that mean "no label", in addition to empty ones.
+    labels : Labels
+        The column of labels, and which cells mean "no label".
+    id_column : str or None
+        The column of identifiers.
     paths : sequence of str
         The files with decisions.
     """
-    decisions = read_all(paths)
+    identity = identify(frame, id_column, label=labels.column)
+    decisions = _read_all(paths)
     n_skipped = sum(d.decision == "skip" for d in decisions)
-    identity = identify(frame, id_column, label=label)
-    matched = match_decisions(decisions, identity, cells_as_labels(frame[label], unlabeled))
+    matched = match_decisions(decisions, identity, _labels_now(frame, labels))
     changed = [m for m in matched if not m.is_applied and m.decision.label != m.decision.new_label]
-    corrected = with_labels(frame, label, {m.row: m.decision.new_label for m in changed})
+    corrected = with_labels(frame, labels.column, {m.row: m.decision.new_label for m in changed})
     log = [(d.id, d.label, d.new_label, d.decision) for d in (m.decision for m in changed)]
     names = ["id", "old_label", "new_label", "decision"]
     n_before = sum(m.is_applied for m in matched)
@@ -274,23 +277,29 @@ def read_review(frame, labels: Labels, id_column, paths) -> Review:
     the noise sees them.
     """
     identity = identify(frame, id_column, label=labels.column)
-    decisions = read_all(paths)
-    if not decisions:
-        return Review(identity, read_labels(frame, labels), None, {})
-    now = cells_as_labels(frame[labels.column], labels.unlabeled)
-    matched = match_decisions(decisions, identity, now)
+    matched = match_decisions(_read_all(paths), identity, _labels_now(frame, labels))
     old = {m.row: m.decision.label for m in matched if m.is_applied}
     y = read_labels(with_labels(frame, labels.column, old), labels)
     reviewed = [m for m in matched if m.decision.is_reviewed]
     doubts = {m.row: m.decision.doubt for m in reviewed}
-    return Review(identity, y, _known_classes(reviewed, y, labels) if reviewed else None, doubts)
+    return Review(identity, y, _known_classes(reviewed, y, labels), doubts)
 
 
-def _known_classes(matched, y, labels) -> list:
+def _known_classes(matched, y, labels) -> list | None:
+    """Return the decided class of each row; raise if there is no such class."""
+    if not matched:
+        return None
     names = (*y, labels.negative) if labels.design is None else labels.design.classes
-    known = dict.fromkeys(name for name in names if name is not None)
-    decided = cells_as_labels(_texts(m.decision.decided for m in matched), known=known)
-    by_row = {m.row: name for m, name in zip(matched, decided, strict=True)}
+    classes = dict.fromkeys(name for name in names if name is not None)
+    decided = cells_as_labels(_texts(m.decision.decided for m in matched), known=classes)
+    for one, name in zip(matched, decided, strict=True):
+        if name is not None and name not in classes:
+            raise TableError(
+                f"The decision about {short_repr(one.decision.id)} is the class "
+                f"{short_repr(name)}, which no label names; the classes are "
+                f"{listed(sorted(classes, key=str))}."
+            )
+    by_row = {one.row: name for one, name in zip(matched, decided, strict=True)}
     return [by_row.get(row) for row in range(len(y))]
 
 

@@ -11,6 +11,7 @@ from looselabels.command.features import Features
 from looselabels.command.labels import Labels
 
 MAX_COLUMNS = 5  # ignored columns that are named
+REVIEWED = "Of {n:,} reviewed labels {confirmed:,} were wrong; {expected:,.0f} were expected."
 # What the command says in place of sentences that name a parameter of the library.
 WORDS_OF_COMMAND = {
     TAKEN_TO_BE_RIGHT: (
@@ -48,7 +49,9 @@ def describe_result(content) -> list[str]:
     numbers = facts(content)
     width = max(len(name) for name, _, _ in numbers)
     lines = (f"  {name:<{width}}  {number}  {note}".rstrip() for name, number, note in numbers)
-    return [verdict(content), *lines]
+    reviewed = content.get("reviewed")
+    found = [REVIEWED.format(**reviewed)] if reviewed else []
+    return [verdict(content), *lines, *found]
 
 
 def describe(found: Audit, labels: Labels) -> list[str]:
