@@ -198,6 +198,18 @@ def test_outputs_are_not_replaced_without_force_and_inputs_never(page):
     assert Path("data.csv").read_text() == CSV
 
 
+def test_a_table_from_stdin_is_corrected(page, stdin):
+    Path("data.csv").write_text(CSV)
+    audited()
+    reviewed(page, lambda record: record["suggestion"])
+    for more in ((), ("--force",)):
+        stdin(CSV.encode())
+        found = called("apply", "-", *APPLY[2:], *more)
+        assert found.code == 0, found.err
+    assert called(*APPLY).code == 0
+    assert Path("stdin-corrected.csv").read_text() == Path("data-corrected.csv").read_text()
+
+
 # -------------------------------------------------------------------------------------- bad input
 
 DECIDED = "id,label,suggestion,doubt,decision,class,hash\n"

@@ -316,8 +316,8 @@ def predict(model, data, out, excel_safe, delimiter, force, quiet, debug, **opti
     type=click.Path(path_type=Path),
     help="File (.csv, .tsv, .parquet).  [default: DATA-corrected.csv or .parquet]",
 )
-@add_options(excel_safe, delimiter, force, debug)
-def apply(data, decisions, label, unlabeled, out, excel_safe, delimiter, force, debug, **options):
+@add_options(delimiter, force, debug)
+def apply(data, decisions, label, unlabeled, out, delimiter, force, debug, **options):
     """Correct the labels of the table DATA as decided in DECISIONS, one file or more.
 
     \b
@@ -338,16 +338,20 @@ def apply(data, decisions, label, unlabeled, out, excel_safe, delimiter, force, 
     out = _out(data, out, f"corrected{_suffix(data)}")
     log = out.with_name(re.sub(SUFFIX, "", out.name) + "-changes.csv")
     for path in (out, log):
-        if any(path.exists() and path.samefile(given) for given in (data, *decisions)):
+        if any(
+            path.exists() and path.samefile(given) for given in (data, *decisions) if given != "-"
+        ):
             raise click.UsageError(f"{path} is an input and is not replaced. Pass another --out.")
         check_file(path, force)
     frame = read_table(data, label=label, delimiter=delimiter)
     labels = Labels(label, unlabeled)
     corrected, changes, sentence = correct(frame, labels, options["id"], decisions)
-    write = partial(table_writer, force=force, excel_safe=excel_safe)
-    with write(out) as write_table, write(log) as write_log:
+    with (
+        table_writer(out, force=force) as write_table,
+        table_writer(log, force=force) as write_changes,
+    ):
         write_table(corrected)
-        write_log(changes)
+        write_changes(changes)
     print_line(sentence)
     print_line(f"Table: {shortest(out)}")
     print_line(f"Changes: {shortest(log)}")
@@ -495,7 +499,7 @@ def _fit(frame, y, labels, options, notes, proba=None, known_classes=None):
     impute = model in ("linear", "kernel")
     groups = read_groups(frame, options["groups"], labels.column)
     if options.get("id") is not None and options["id"] not in (columns or ()):
-        frame = frame.drop(columns=options["id"])
+        frame = frame.drop(columns=options["id"])  # it says nothing about the class
     features, X = Features.fit_transform(
         frame, label=labels.column, groups=options["groups"], columns=columns, impute=impute
     )

@@ -166,14 +166,13 @@ def columns_to_show(frame, hidden, features: Features | None = None) -> list[str
     """
     if features is not None and features.image_shape is not None:
         hidden = (*hidden, *features.used)
-    kinds = {}
-    for name in frame.columns:
-        if name not in hidden:
-            text = as_text(arrow_table(frame[[name]].iloc[:N_SAMPLED]).column(0)).drop_null()
-            if len(text.unique()) > 1:
-                is_number = pc.all(pc.match_substring_regex(text, NUMBER)).as_py()
-                has_words = pc.any(pc.match_substring(text, " ")).as_py()
-                kinds[name] = (is_number, not has_words)
+    names, kinds = [name for name in frame.columns if name not in hidden], {}
+    for name, cells in zip(names, arrow_table(frame[names].head(N_SAMPLED)).columns, strict=True):
+        text = as_text(cells).drop_null()
+        if len(text.unique()) > 1:
+            is_number = pc.all(pc.match_substring_regex(text, NUMBER)).as_py()
+            has_words = pc.any(pc.match_substring(text, " ")).as_py()
+            kinds[name] = (is_number, not has_words)
     return sorted(kinds, key=kinds.__getitem__)[:MAX_COLUMNS]
 
 
