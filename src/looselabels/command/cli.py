@@ -166,6 +166,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     from looselabels._files import new_folder
     from looselabels.auditing.audit import audit as audit_rows
     from looselabels.command import results
+    from looselabels.command.images import image_column
     from looselabels.command.models import write_model
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_folder
@@ -174,6 +175,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     out = check(_out(data, out, "audit"))
     with progress("reading", quiet) as reach, collect_warnings() as notes:
         frame, y, labels = _read(data, options)
+        image = image_column(frame, options["image"], labels.column)
         reach(10, "fitting")
         clf, X, features = _fit(frame, y, labels, options, notes, proba)
         reach(80, "auditing")
@@ -183,7 +185,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
         )
         reach(90, "writing")
         with new_folder(out, check) as folder:
-            images = results.thumbnails(X, features, found)
+            images = results.thumbnails(X, features, found, frame, image)
             results.write_audit(
                 folder, content, found, frame, _suffix(data), images=images, excel_safe=excel_safe
             )
@@ -265,19 +267,23 @@ def predict(model, data, out, excel_safe, delimiter, force, quiet, debug, **opti
     """
     from looselabels.command import tables
     from looselabels.command.models import read_model, with_classes
+    from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_file
     from looselabels.command.writing import table_writer
 
     check_file(out, force)
     loaded, done = read_model(model), 0
     shows_count = not quiet and sys.stderr.isatty()
-    with table_writer(out, force=force, excel_safe=excel_safe) as write:
+    writer = table_writer(out, force=force, excel_safe=excel_safe)
+    with collect_warnings() as notes, writer as write:
         for frame in tables.read_blocks(data, label=options["label"], delimiter=delimiter):
             write(with_classes(frame, *loaded, **options))
             done += len(frame)
             if shows_count:
                 click.echo(f"\r{done:,} rows", nl=False, err=True)
     click.echo("\r" if shows_count else "", nl=False, err=True)
+    for note in notes:
+        print_line(f"Note: {note}")
     print_line(f"{done:,} rows predicted.")
 
 
@@ -411,6 +417,7 @@ def _fit(frame, y, labels, options, notes, proba=None):
     """
     from looselabels.command import fitting
     from looselabels.command.features import Features, read_groups
+    from looselabels.command.images import image_column
 
     seed, jobs = options["seed"], options["jobs"]
     if proba is not None:
@@ -422,7 +429,12 @@ def _fit(frame, y, labels, options, notes, proba=None):
     impute = model in ("linear", "kernel")
     groups = read_groups(frame, options["groups"], labels.column)
     features, X = Features.fit_transform(
-        frame, label=labels.column, groups=options["groups"], columns=columns, impute=impute
+        frame,
+        label=labels.column,
+        groups=options["groups"],
+        columns=columns,
+        impute=impute,
+        image=image_column(frame, options["image"], labels.column),
     )
     notes.extend(features.notes)
     clf = fitting.fit(X, y, labels, model=model, groups=groups, seed=seed, n_jobs=jobs)

@@ -115,6 +115,12 @@ about_labels = add_options(
 about_model = add_options(
     click.option("--features", metavar="A,B,…", help="Columns to learn from.  [default: all]"),
     click.option(
+        "--image",
+        metavar="COLUMN",
+        help="Column of paths of image files, relative to the folder of DATA.  [default: the "
+        "columns whose cells end in .png, .jpg, … and whose files exist]",
+    ),
+    click.option(
         "--groups",
         metavar="COLUMN",
         help="Column that says which rows belong together, such as a patient. They are predicted "

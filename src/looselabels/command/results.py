@@ -8,6 +8,7 @@ from looselabels import __version__
 from looselabels.auditing.audit import Audit
 from looselabels.auditing.report import render
 from looselabels.command.features import Features
+from looselabels.command.images import read_thumbnails
 from looselabels.command.labels import Labels
 from looselabels.command.models import MODEL_FILES
 from looselabels.command.notes import (
@@ -85,11 +86,17 @@ def with_suggestions(frame, found: Audit):
     return add_columns(frame, dict(zip(COLUMNS, values, strict=True)))
 
 
-def thumbnails(X, features: Features | None, found: Audit):
-    """Return an image per row on the page if the features are pixels, otherwise None."""
+def thumbnails(X, features: Features | None, found: Audit, frame=None, image=None):
+    """Return an image per row on the page, or None if rows have none.
+
+    Images are read from the files in the column `image` of the table `frame`, if there is one, or
+    are the features themselves, if these are pixels.
+    """
+    rows = found.order[:MAX_SHOWN]
+    if image is not None:
+        return read_thumbnails(frame, image, rows)
     if features is None or features.image_shape is None:
         return None
-    rows = found.order[:MAX_SHOWN]
     return [X[row].reshape(features.image_shape) for row in rows]
 
 
