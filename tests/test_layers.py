@@ -24,7 +24,7 @@ LAYERS = [
     *("learning.decoupling", "learning.training", "learning.classifier", "learning.persistence"),
     *("auditing.diagnose", "auditing.intervals", "auditing.audit", "auditing.report"),
     *("command.tables", "command.places", "command.writing"),
-    *("command.encoders", "command.images", "command.features"),
+    *("command.encoders", "command.images", "command.image_folder", "command.features"),
     *("command.labels", "command.design"),
     *("command.fitting", "command.notes", "command.models", "command.results"),
     *("command.demo", "command.options", "command.terminal", "command.cli"),

@@ -159,8 +159,10 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
       looselabels audit pets.csv --label kind --negative other
       looselabels audit scans.csv --label finding --groups patient
       looselabels audit animals.csv --label species --proba mine.npy
+      looselabels audit photos/
 
-    DATA is a CSV or Parquet file, or - for CSV from stdin. The folder contains labels.csv (the
+    DATA is a CSV or Parquet file, - for CSV from stdin, or a folder of images with one subfolder
+    per class. The folder of results contains labels.csv (the
     table with suggestions), report.html, summary.json, transition.json and model/.
     """
     from looselabels._files import new_folder
@@ -262,10 +264,12 @@ def predict(model, data, out, excel_safe, delimiter, force, quiet, debug, **opti
       looselabels predict animals-audit/model new.csv -o classes.csv
       cat new.csv | looselabels predict animals-audit/model - | head
 
-    MODEL is a folder written by audit or fit. DATA is a CSV or Parquet file, or - for CSV from
-    stdin. It is read in blocks, so that it need not fit into memory.
+    MODEL is a folder written by audit or fit. DATA is a CSV or Parquet file, - for CSV from
+    stdin, or a folder of images, if the model was fitted to one. It is read in blocks, so that it
+    need not fit into memory.
     """
     from looselabels.command import tables
+    from looselabels.command.image_folder import image_folder_blocks
     from looselabels.command.models import read_model, with_classes
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_file
@@ -275,8 +279,12 @@ def predict(model, data, out, excel_safe, delimiter, force, quiet, debug, **opti
     loaded, done = read_model(model), 0
     shows_count = not quiet and sys.stderr.isatty()
     writer = table_writer(out, force=force, excel_safe=excel_safe)
+    if Path(data).is_dir():
+        blocks = image_folder_blocks(data)
+    else:
+        blocks = tables.read_blocks(data, label=options["label"], delimiter=delimiter)
     with collect_warnings() as notes, writer as write:
-        for frame in tables.read_blocks(data, label=options["label"], delimiter=delimiter):
+        for frame in blocks:
             write(with_classes(frame, *loaded, **options))
             done += len(frame)
             if shows_count:
@@ -377,12 +385,11 @@ def _out(data, out, kind):
     """Return the folder for results; by default it is named after the table."""
     if out is not None:
         return out
-    stem = "stdin" if data == "-" else re.sub(SUFFIX, "", Path(data).name)
-    return Path(f"{stem}-{kind}")
+    return Path(f"{re.sub(SUFFIX, '', _file_name(data))}-{kind}")
 
 
 def _file_name(data):
-    return "stdin" if data == "-" else Path(data).name
+    return "stdin" if data == "-" else Path(data).absolute().name
 
 
 def _suffix(data):
@@ -390,9 +397,25 @@ def _suffix(data):
 
 
 def _read(data, options):
-    """Return the table, its labels, and what was specified about them."""
+    """Return the table, its labels, and what was specified about them.
+
+    For a folder of images, this also sets the options that name its columns.
+    """
+    from looselabels.command import image_folder
     from looselabels.command.labels import Labels, read_labels
     from looselabels.command.tables import read_table
+
+    is_folder = Path(data).is_dir()
+    if is_folder and options["label"] is not None:
+        raise click.UsageError(f"Omit --label: {data} is a folder, and its subfolders are labels.")
+    if not is_folder and options["label"] is None:
+        raise click.UsageError("Missing option '--label', which names the column of labels.")
+    if is_folder:
+        options |= {
+            "label": image_folder.LABEL,
+            "image": image_folder.PATH,
+            "id": image_folder.PATH,
+        }
 
     design, noise = options["design"], options["noise"]
     if design is not None and options["negative"] is not None:
@@ -406,7 +429,10 @@ def _read(data, options):
         0.0 if design is not None and noise == "estimate" else noise,
         None if design is None else _read_design(design),
     )
-    frame = read_table(data, label=labels.column, delimiter=options["delimiter"])
+    if is_folder:
+        frame = image_folder.read_image_folder(data)
+    else:
+        frame = read_table(data, label=labels.column, delimiter=options["delimiter"])
     return frame, read_labels(frame, labels), labels
 
 

@@ -134,9 +134,10 @@ def _report_unreadable(column, folder, reasons, n_files) -> None:
 
 
 def folder_of(frame) -> Path:
-    """Return the folder that paths in a table are relative to: that of its file, or a folder."""
-    source = Path(frame.attrs.get("looselabels", ("-",))[0])  # the parent of "-" is "."
-    return source if source.is_dir() else source.parent
+    """Return the folder that paths in a table are relative to: that of its file."""
+    if "looselabels_folder" in frame.attrs:  # a table made from a folder of images
+        return Path(frame.attrs["looselabels_folder"])
+    return Path(frame.attrs.get("looselabels", ("-",))[0]).parent  # stdin: the current folder
 
 
 def has_images(frame, column) -> bool:

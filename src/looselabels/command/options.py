@@ -32,7 +32,7 @@ def repeatable_command() -> str:
             continue
         option = [] if name == "data" else [f"--{name.replace('_', '-')}"]
         for one in value if isinstance(value, tuple) else (value,):
-            one = Path(one).name if name in PATHS and one != "-" else one
+            one = Path(one).absolute().name if name in PATHS and one != "-" else one
             words += option if one is True else [*option, str(one)]
     return " ".join(quote(word) for word in words)
 
@@ -93,7 +93,7 @@ unlabeled = click.option(
     help="Cell content that means 'no label', in addition to empty cells. Can be repeated.",
 )
 about_labels = add_options(
-    click.option("--label", required=True, metavar="COLUMN", help="Column of labels."),
+    click.option("--label", metavar="COLUMN", help="Column of labels; required for a table."),
     unlabeled,
     click.option(
         "--negative",
