@@ -23,6 +23,7 @@ from looselabels.command.options import (
     delimiter,
     excel_safe,
     force,
+    is_feature_file,
     quiet,
     repeatable_command,
     seed,
@@ -254,9 +255,15 @@ def fit(data, out, force, as_json, quiet, debug, **options):
     "--label", metavar="COLUMN", help="Column of labels to take into account, if DATA has one."
 )
 @unlabeled
+@click.option(
+    "--features",
+    type=click.Path(dir_okay=False, exists=True),
+    metavar="FILE",
+    help="File with the features of the rows of DATA, for a model that was fitted to such a file.",
+)
 @click.option("--all-classes", is_flag=True, help="Add a column of probabilities per class.")
 @add_options(excel_safe, delimiter, force, quiet, debug)
-def predict(model, data, out, excel_safe, delimiter, force, quiet, debug, **options):
+def predict(model, data, out, features, excel_safe, delimiter, force, quiet, debug, **options):
     """Predict the classes of the rows of DATA.
 
     \b
@@ -269,7 +276,8 @@ def predict(model, data, out, excel_safe, delimiter, force, quiet, debug, **opti
     need not fit into memory.
     """
     from looselabels.command import tables
-    from looselabels.command.image_folder import image_folder_blocks
+    from looselabels.command.feature_file import FeatureFile
+    from looselabels.command.image_folder import PATH, image_folder_blocks
     from looselabels.command.models import read_model, with_classes
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_file
@@ -279,16 +287,21 @@ def predict(model, data, out, excel_safe, delimiter, force, quiet, debug, **opti
     loaded, done = read_model(model), 0
     shows_count = not quiet and sys.stderr.isatty()
     writer = table_writer(out, force=force, excel_safe=excel_safe)
-    if Path(data).is_dir():
+    file = None if features is None else FeatureFile(features)
+    is_folder = Path(data).is_dir()
+    if is_folder:
         blocks = image_folder_blocks(data)
     else:
         blocks = tables.read_blocks(data, label=options["label"], delimiter=delimiter)
     with collect_warnings() as notes, writer as write:
         for frame in blocks:
-            write(with_classes(frame, *loaded, **options))
+            rows = None if file is None else file.of(frame, PATH if is_folder else None, done)
+            write(with_classes(frame, *loaded, rows=rows, **options))
             done += len(frame)
             if shows_count:
                 click.echo(f"\r{done:,} rows", nl=False, err=True)
+        if file is not None:
+            file.check_length(done)
     click.echo("\r" if shows_count else "", nl=False, err=True)
     for note in notes:
         print_line(f"Note: {note}")
@@ -442,29 +455,44 @@ def _fit(frame, y, labels, options, notes, proba=None):
     With `proba`, a file with the probabilities of another model, there is no matrix.
     """
     from looselabels.command import fitting
-    from looselabels.command.features import Features, read_groups
-    from looselabels.command.images import image_column
+    from looselabels.command.features import read_groups
 
     seed, jobs = options["seed"], options["jobs"]
     if proba is not None:
         if options["groups"] is not None:
             raise click.UsageError("Pass either --groups or --proba, which needs no fit.")
         return fitting.fit_from_proba(_load_proba(proba), y, labels, seed=seed), None, None
-    chosen, model = options["features"], options["model"]
-    columns = None if chosen is None else [*dict.fromkeys(map(str.strip, chosen.split(",")))]
-    impute = model in ("linear", "kernel")
     groups = read_groups(frame, options["groups"], labels.column)
-    features, X = Features.fit_transform(
-        frame,
-        label=labels.column,
-        groups=options["groups"],
-        columns=columns,
-        impute=impute,
-        image=image_column(frame, options["image"], labels.column),
-    )
+    features, X = _features(frame, labels.column, options)
     notes.extend(features.notes)
-    clf = fitting.fit(X, y, labels, model=model, groups=groups, seed=seed, n_jobs=jobs)
+    clf = fitting.fit(X, y, labels, model=options["model"], groups=groups, seed=seed, n_jobs=jobs)
     return clf, X, features
+
+
+def _features(frame, label, options):
+    """Return the features of a table and their matrix, from its columns or from a file."""
+    from looselabels.command.feature_file import FeatureFile
+    from looselabels.command.features import Features
+    from looselabels.command.images import image_column
+
+    chosen, impute = options["features"], options["model"] in ("linear", "kernel")
+    if chosen is not None and is_feature_file(chosen):
+        file = FeatureFile(chosen)
+        file.check_length(len(frame))
+        rows = file.of(frame, options.get("id")).drop(columns=label, errors="ignore")
+        features, X = Features.fit_transform(rows, impute=impute)
+        features.file = file.path.name
+        return features, X
+    if str(chosen).endswith(".npy") and chosen not in frame.columns:
+        raise FileNotFoundError(f"{chosen} does not exist.")
+    return Features.fit_transform(
+        frame,
+        label=label,
+        groups=options["groups"],
+        columns=None if chosen is None else [*dict.fromkeys(map(str.strip, chosen.split(",")))],
+        impute=impute,
+        image=image_column(frame, options["image"], label),
+    )
 
 
 def _load_proba(path):

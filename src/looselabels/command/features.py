@@ -48,6 +48,8 @@ class Features:
         What the user should know about how columns were read.
     image_shape : (int, int) or None
         The shape of the image in each row if the columns are its pixels.
+    file : str or None
+        The name of the file of features, if the columns are from one; see `FeatureFile`.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class Features:
         self._encoders, self.notes = encoders, notes
         self.ignored = [(name, why) for name, why in ignored]
         self.image_shape: tuple | None = None
+        self.file: str | None = None
         self._medians: np.ndarray | None = None
         self._gaps: list[int] = []  # imputed columns
 
@@ -136,9 +139,10 @@ class Features:
         names = list(frame.columns)
         missing = [name for name in self.used if name not in names]
         if missing:
+            hint = f" It was fitted to the features in {self.file}: pass --features FILE."
             raise TableError(
                 f"The table has no column {some_of(missing)}, which the model needs."
-                f"{nearest(missing[0], names)}"
+                f"{nearest(missing[0], names) if self.file is None else hint}"
             )
         columns = zip(self._encoders, _columns(frame, self.used), strict=True)
         X = _side_by_side([encoder.encode(column) for encoder, column in columns])
@@ -161,6 +165,7 @@ class Features:
             "ignored": self.ignored,
             "notes": self.notes,
             "image_shape": self.image_shape,
+            "file": self.file,
             "gaps": self._gaps,
         }
         Path(folder, JSON).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
@@ -187,6 +192,7 @@ class Features:
                 encoders.append(kind(**state, **{key: arrays[f"{key}{i}"] for key in kind.arrays}))
             features = cls(encoders, *(content[name] for name in ("ignored", "notes")))
             features.image_shape = content["image_shape"] and tuple(content["image_shape"])
+            features.file = content.get("file")
             features._gaps = content["gaps"]
             features._medians = arrays.get("medians")
             return features
