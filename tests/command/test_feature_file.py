@@ -185,36 +185,28 @@ def test_embeddings_of_a_folder_are_matched_by_path():
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("command", "name", "code", "said"),
     [
-        (("audit", "data.csv", "--features", "none.npy"), 5, "none.npy does not exist"),
-        (("audit", "data.csv", "--features", "short.npy"), 3, "short.npy has 5 rows, the table 80"),
-        (("audit", "data.csv", "--features", "data.csv"), 3, "repeats"),
-        (
-            ("predict", "model", "data.csv", "--features", "none.csv"),
-            2,
-            "'none.csv' does not exist",
-        ),
-        (
-            ("predict", "model", "data.csv", "--features", "short.npy"),
-            3,
-            "has 5 rows, the table 80",
-        ),
-        (
-            ("predict", "model", "data.csv", "--features", "wide.npy"),
-            3,
-            "no column 'feature 1 of 2'",
-        ),
+        ("audit", "none.npy", 5, "none.npy does not exist"),
+        ("audit", "short.npy", 3, "short.npy has 5 rows, the table 80"),
+        ("audit", "data.csv", 3, "column 'species' identifies rows, but repeats 'cat', 'dog'"),
+        ("predict", "none.csv", 2, "'none.csv' does not exist"),
+        ("predict", "short.npy", 3, "short.npy has 5 rows, the table 80"),
+        ("predict", "long.npy", 3, "long.npy has 99 rows, the table 80"),
+        ("predict", "wide.npy", 3, "no column 'feature 1 of 2', 'feature 2 of 2'"),
     ],
 )
-def test_a_wrong_file_is_one_line(words, code, said):
+def test_a_wrong_file_is_one_line(command, name, code, said):
     embedded()
     np.save("short.npy", np.ones((5, 2)))
+    np.save("long.npy", np.ones((99, 2)))
     np.save("wide.npy", np.ones((80, 3)))
     learn = ("--label", "species", "--features", "own.npy", *QUICK)
-    assert called("fit", "data.csv", *learn, "-o", "model").code == 0
-    label = ("--label", "species") if words[0] == "audit" else ()
-    found = called(*words, *label)
+    if command == "predict":
+        assert called("fit", "data.csv", *learn, "-o", "model").code == 0
+        found = called("predict", "model", "data.csv", "--features", name)
+    else:
+        found = called("audit", "data.csv", "--label", "species", "--features", name)
     assert found.code == code
     assert said in found.err
     assert "Traceback" not in found.err

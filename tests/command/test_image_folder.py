@@ -45,6 +45,14 @@ def test_subfolders_are_labels_and_other_images_are_unlabeled():
     assert folder_of(frame) == Path("pets")
 
 
+def test_images_are_sorted_as_python_sorts_paths():
+    touch(
+        "pets/cat/1.png", "pets/cat-like/1.png", "pets/cat/10.png", "pets/Dog/1.png", "pets/d.png"
+    )
+    expected = [path.relative_to("pets") for path in sorted(Path("pets").rglob("*.png"))]
+    assert read_image_folder("pets")["path"].map(Path).tolist() == expected
+
+
 def test_hidden_files_are_skipped_silently():
     touch("pets/cat/1.png", "pets/cat/._1.png", "pets/.git/2.png", "pets/cat/.cache/3.png")
     assert cells(read_image_folder("pets")) == [["cat/1.png", "cat"]]

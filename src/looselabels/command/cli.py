@@ -160,7 +160,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
       looselabels audit pets.csv --label kind --negative other
       looselabels audit scans.csv --label finding --groups patient
       looselabels audit animals.csv --label species --proba mine.npy
-      looselabels audit photos/
+      looselabels audit photos/ --features embeddings.npy
 
     DATA is a CSV or Parquet file, - for CSV from stdin, or a folder of images with one subfolder
     per class. The folder of results contains labels.csv (the

@@ -78,7 +78,7 @@ def _list_files(folder: Path) -> _Files:
             else:
                 kind = found.others
             kind.append(_relative(folder, place, name))
-    found.images.sort()
+    found.images.sort(key=lambda path: path.split("/"))  # as sorted(Path(folder).rglob("*"))
     return found
 
 
