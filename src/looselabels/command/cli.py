@@ -169,7 +169,6 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     from looselabels._files import new_folder
     from looselabels.auditing.audit import audit as audit_rows
     from looselabels.command import results
-    from looselabels.command.images import image_column
     from looselabels.command.models import write_model
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_folder
@@ -178,7 +177,6 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     out = check(_out(data, out, "audit"))
     with progress("reading", quiet) as reach, collect_warnings() as notes:
         frame, y, labels = _read(data, options)
-        image = image_column(frame, options["image"], labels.column)
         reach(10, "fitting")
         clf, X, features = _fit(frame, y, labels, options, notes, proba)
         reach(80, "auditing")
@@ -188,7 +186,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
         )
         reach(90, "writing")
         with new_folder(out, check) as folder:
-            images = results.thumbnails(X, features, found, frame, image)
+            images = results.thumbnails(X, features, found, frame, options["image"])
             results.write_audit(
                 folder, content, found, frame, _suffix(data), images=images, excel_safe=excel_safe
             )
@@ -412,9 +410,10 @@ def _suffix(data):
 def _read(data, options):
     """Return the table, its labels, and what was specified about them.
 
-    For a folder of images, this also sets the options that name its columns.
+    Columns that were recognized, such as one of images, are added to the options.
     """
     from looselabels.command import image_folder
+    from looselabels.command.images import image_column
     from looselabels.command.labels import Labels, read_labels
     from looselabels.command.tables import read_table
 
@@ -446,6 +445,7 @@ def _read(data, options):
         frame = image_folder.read_image_folder(data)
     else:
         frame = read_table(data, label=labels.column, delimiter=options["delimiter"])
+    options["image"] = image_column(frame, options["image"], labels.column)
     return frame, read_labels(frame, labels), labels
 
 
@@ -473,7 +473,6 @@ def _features(frame, label, options):
     """Return the features of a table and their matrix, from its columns or from a file."""
     from looselabels.command.feature_file import FeatureFile
     from looselabels.command.features import Features
-    from looselabels.command.images import image_column
 
     chosen, impute = options["features"], options["model"] in ("linear", "kernel")
     if chosen is not None and is_feature_file(chosen):
@@ -491,7 +490,7 @@ def _features(frame, label, options):
         groups=options["groups"],
         columns=None if chosen is None else [*dict.fromkeys(map(str.strip, chosen.split(",")))],
         impute=impute,
-        image=image_column(frame, options["image"], label),
+        image=options["image"],
     )
 
 

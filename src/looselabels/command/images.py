@@ -21,7 +21,7 @@ FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP")  # other readers of Pillow may s
 SIDE = 16  # pixels of an image as features
 THUMBNAIL = 64  # pixels along the longer side
 MAX_UNREADABLE = 0.05  # share of the files; more are an error, such as a wrong folder
-N_CELLS, N_FILES = 100, 5  # that decide whether a column holds paths of images
+N_ROWS, N_FILES = 100, 5  # the first ones decide whether a column holds paths of images
 
 
 # ---------------------------------------------------------------------------------------- features
@@ -126,7 +126,7 @@ def _report_unreadable(column, folder, reasons, n_files) -> None:
         f"cannot be read: {'; '.join(named)}{more}."
     )
     if len(reasons) > MAX_UNREADABLE * n_files:
-        raise TableError(f"{text} Correct the paths or files, or empty the cells.")
+        raise TableError(f"{text} Correct the paths or replace the files.")
     warnings.warn(f"{text} Their pixels are missing values.", stacklevel=3)
 
 
@@ -165,8 +165,8 @@ def image_column(frame, declared=None, label=None) -> str | None:
 
 def _paths_of_images(frame, column) -> list[str]:
     """Return the first cells that are paths of images, or [] if most of the first are not."""
-    cells = frame[column].dropna().head(N_CELLS).tolist()
-    paths = [cell for cell in cells if isinstance(cell, str) and cell.lower().endswith(SUFFIXES)]
+    cells = [cell for cell in frame[column].iloc[:N_ROWS].tolist() if isinstance(cell, str)]
+    paths = [cell for cell in cells if cell.lower().endswith(SUFFIXES)]
     return paths if 2 * len(paths) > len(cells) else []
 
 
