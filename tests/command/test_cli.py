@@ -750,8 +750,8 @@ def test_a_current_folder_that_is_gone_is_no_obstacle(model, folder):  # fault 9
 
 
 def test_every_option_is_in_a_test():
-    files = Path(__file__).parent.glob("test_cli*.py")
-    here = "".join(file.read_text(encoding="utf-8") for file in files)
+    tests = Path(__file__).parent.glob("test_*.py")
+    here = "".join(path.read_text(encoding="utf-8") for path in tests)
     for command in cli.main.commands.values():
         for option in command.params:
             if isinstance(option, click.Option):

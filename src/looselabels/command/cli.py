@@ -26,6 +26,7 @@ from looselabels.command.options import (
     excel_safe,
     force,
     id_column,
+    is_feature_file,
     quiet,
     repeatable_command,
     seed,
@@ -164,8 +165,10 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
       looselabels audit scans.csv --label finding --groups patient
       looselabels audit animals.csv --label species --proba mine.npy
       looselabels audit animals.csv --label species --id name --decisions decisions.csv
+      looselabels audit photos/ --features embeddings.npy
 
-    DATA is a CSV or Parquet file, or - for CSV from stdin. The folder contains labels.csv (the
+    DATA is a CSV or Parquet file, - for CSV from stdin, or a folder of images with one subfolder
+    per class. The folder of results contains labels.csv (the
     table with suggestions), report.html, summary.json, transition.json and model/.
     """
     from looselabels._files import new_folder
@@ -203,7 +206,8 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
         content |= results.review_content(found, frame, review, columns, _suffix(data))
         begin("writing")
         with new_folder(out, check) as folder:
-            images = results.thumbnails(X, features, content["rows"])
+            rows, image = content["rows"], options["image"]
+            images = results.thumbnails(X, features, rows, frame, image)
             results.write_audit(folder, content, found, frame, images=images, excel_safe=excel_safe)
             begin("saving")
             write_model(folder / "model", clf, features)
@@ -274,9 +278,15 @@ def fit(data, out, force, as_json, quiet, debug, **options):
     "--label", metavar="COLUMN", help="Column of labels to take into account, if DATA has one."
 )
 @unlabeled
+@click.option(
+    "--features",
+    type=click.Path(dir_okay=False, exists=True),
+    metavar="FILE",
+    help="File with the features of the rows of DATA, for a model that was fitted to such a file.",
+)
 @click.option("--all-classes", is_flag=True, help="Add a column of probabilities per class.")
 @add_options(excel_safe, delimiter, force, quiet, debug)
-def predict(model, data, out, excel_safe, delimiter, force, quiet, debug, **options):
+def predict(model, data, out, features, excel_safe, delimiter, force, quiet, debug, **options):
     """Predict the classes of the rows of DATA.
 
     \b
@@ -284,24 +294,40 @@ def predict(model, data, out, excel_safe, delimiter, force, quiet, debug, **opti
       looselabels predict animals-audit/model new.csv -o classes.csv
       cat new.csv | looselabels predict animals-audit/model - | head
 
-    MODEL is a folder written by audit or fit. DATA is a CSV or Parquet file, or - for CSV from
-    stdin. It is read in blocks, so that it need not fit into memory.
+    MODEL is a folder written by audit or fit. DATA is a CSV or Parquet file, - for CSV from
+    stdin, or a folder of images, if the model was fitted to one. It is read in blocks, so that it
+    need not fit into memory.
     """
     from looselabels.command import tables
+    from looselabels.command.feature_file import FeatureFile
+    from looselabels.command.image_folder import PATH, image_folder_blocks
     from looselabels.command.models import read_model, with_classes
+    from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_file
     from looselabels.command.writing import table_writer
 
     check_file(out, force)
     loaded, done = read_model(model), 0
     shows_count = not quiet and sys.stderr.isatty()
-    with table_writer(out, force=force, excel_safe=excel_safe) as write:
-        for frame in tables.read_blocks(data, label=options["label"], delimiter=delimiter):
-            write(with_classes(frame, *loaded, **options))
+    writer = table_writer(out, force=force, excel_safe=excel_safe)
+    file = None if features is None else FeatureFile(features)
+    is_folder = Path(data).is_dir()
+    if is_folder:
+        blocks = image_folder_blocks(data)
+    else:
+        blocks = tables.read_blocks(data, label=options["label"], delimiter=delimiter)
+    with collect_warnings() as notes, writer as write:
+        for frame in blocks:
+            rows = None if file is None else file.of(frame, PATH if is_folder else None, done)
+            write(with_classes(frame, *loaded, rows=rows, **options))
             done += len(frame)
             if shows_count:
                 click.echo(f"\r{done:,} rows", nl=False, err=True)
+        if file is not None:
+            file.check_length(done)
     click.echo("\r" if shows_count else "", nl=False, err=True)
+    for note in notes:
+        print_line(f"Note: {note}")
     print_line(f"{done:,} rows predicted.")
 
 
@@ -447,12 +473,11 @@ def _out(data, out, kind):
     """Return where results are written; by default the name follows that of the table."""
     if out is not None:
         return out
-    stem = "stdin" if data == "-" else re.sub(SUFFIX, "", Path(data).name)
-    return Path(f"{stem}-{kind}")
+    return Path(f"{re.sub(SUFFIX, '', _file_name(data))}-{kind}")
 
 
 def _file_name(data):
-    return "stdin" if data == "-" else Path(data).name
+    return "stdin" if data == "-" else Path(data).absolute().name
 
 
 def _suffix(data):
@@ -460,9 +485,26 @@ def _suffix(data):
 
 
 def _read(data, options):
-    """Return the table, and what was specified about its labels."""
+    """Return the table, and what was specified about its labels.
+
+    Columns that were recognized, such as one of images, are added to the options.
+    """
+    from looselabels.command import image_folder
+    from looselabels.command.images import image_column
     from looselabels.command.labels import Labels
     from looselabels.command.tables import read_table
+
+    is_folder = Path(data).is_dir()
+    if is_folder and options["label"] is not None:
+        raise click.UsageError(f"Omit --label: {data} is a folder, and its subfolders are labels.")
+    if not is_folder and options["label"] is None:
+        raise click.UsageError("Missing option '--label', which names the column of labels.")
+    if is_folder:
+        options |= {
+            "label": image_folder.LABEL,
+            "image": image_folder.PATH,
+            "id": image_folder.PATH,
+        }
 
     design, noise = options["design"], options["noise"]
     if design is not None and options["negative"] is not None:
@@ -476,7 +518,12 @@ def _read(data, options):
         0.0 if design is not None and noise == "estimate" else noise,
         None if design is None else _read_design(design),
     )
-    return read_table(data, label=labels.column, delimiter=options["delimiter"]), labels
+    if is_folder:
+        frame = image_folder.read_image_folder(data)
+    else:
+        frame = read_table(data, label=labels.column, delimiter=options["delimiter"])
+    options["image"] = image_column(frame, options["image"], labels.column)
+    return frame, labels
 
 
 def _fit(frame, y, labels, options, notes, proba=None, known_classes=None):
@@ -485,7 +532,7 @@ def _fit(frame, y, labels, options, notes, proba=None, known_classes=None):
     With `proba`, a file with the probabilities of another model, there is no matrix.
     """
     from looselabels.command import fitting
-    from looselabels.command.features import Features, read_groups
+    from looselabels.command.features import read_groups
 
     seed, jobs = options["seed"], options["jobs"]
     if proba is not None:
@@ -494,27 +541,49 @@ def _fit(frame, y, labels, options, notes, proba=None, known_classes=None):
         label_proba = _load_proba(proba)
         clf = fitting.fit_from_proba(label_proba, y, labels, known_classes=known_classes, seed=seed)
         return clf, None, None
-    chosen, model = options["features"], options["model"]
-    columns = None if chosen is None else [*dict.fromkeys(map(str.strip, chosen.split(",")))]
-    impute = model in ("linear", "kernel")
     groups = read_groups(frame, options["groups"], labels.column)
-    if options.get("id") is not None and options["id"] not in (columns or ()):
-        frame = frame.drop(columns=options["id"])  # it says nothing about the class
-    features, X = Features.fit_transform(
-        frame, label=labels.column, groups=options["groups"], columns=columns, impute=impute
-    )
+    features, X = _features(frame, labels.column, options)
     notes.extend(features.notes)
     clf = fitting.fit(
         X,
         y,
         labels,
-        model=model,
+        model=options["model"],
         groups=groups,
         known_classes=known_classes,
         seed=seed,
         n_jobs=jobs,
     )
     return clf, X, features
+
+
+def _features(frame, label, options):
+    """Return the features of a table and their matrix, from its columns or from a file."""
+    from looselabels.command.feature_file import FeatureFile
+    from looselabels.command.features import Features
+
+    chosen, impute = options["features"], options["model"] in ("linear", "kernel")
+    if chosen is not None and is_feature_file(chosen):
+        file = FeatureFile(chosen)
+        file.check_length(len(frame))
+        rows = file.of(frame, options.get("id")).drop(columns=label, errors="ignore")
+        features, X = Features.fit_transform(rows, impute=impute)
+        features.file = file.path.name
+        return features, X
+    if str(chosen).endswith(".npy") and chosen not in frame.columns:
+        raise FileNotFoundError(f"{chosen} does not exist.")
+    columns = None if chosen is None else [*dict.fromkeys(map(str.strip, chosen.split(",")))]
+    name = options.get("id")
+    if name is not None and name != options["image"] and name not in (columns or ()):
+        frame = frame.drop(columns=name)  # it says nothing about the class
+    return Features.fit_transform(
+        frame,
+        label=label,
+        groups=options["groups"],
+        columns=columns,
+        impute=impute,
+        image=options["image"],
+    )
 
 
 def _load_proba(path):

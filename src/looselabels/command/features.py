@@ -16,6 +16,7 @@ from looselabels import __version__
 from looselabels._files import check_archive, reading
 from looselabels._validation import short_repr, some_of
 from looselabels.command.encoders import ENCODERS, Column, Numbers, fit_column
+from looselabels.command.images import Images, fit_images
 from looselabels.command.tables import (
     TableError,
     arrow_table,
@@ -36,7 +37,8 @@ class Features:
 
     Numbers are used as they are. Dates become days and their parts. Up to 40 categories become one
     column of 0 and 1 each. More categories and free text become 20 components of their n-grams
-    (latent semantic analysis). Columns without information are ignored.
+    (latent semantic analysis). Paths of image files become the pixels of small images. Columns
+    without information are ignored.
 
     Attributes
     ----------
@@ -46,6 +48,8 @@ class Features:
         What the user should know about how columns were read.
     image_shape : (int, int) or None
         The shape of the image in each row if the columns are its pixels.
+    file : str or None
+        The name of the file of features, if the columns are from one; see `FeatureFile`.
 
     Examples
     --------
@@ -62,6 +66,7 @@ class Features:
         self._encoders, self.notes = encoders, notes
         self.ignored = [(name, why) for name, why in ignored]
         self.image_shape: tuple | None = None
+        self.file: str | None = None
         self._medians: np.ndarray | None = None
         self._gaps: list[int] = []  # imputed columns
 
@@ -82,7 +87,9 @@ class Features:
         return cls.fit_transform(frame, label=label, columns=columns, impute=impute)[0]
 
     @classmethod
-    def fit_transform(cls, frame, *, label=None, groups=None, columns=None, impute=False):
+    def fit_transform(
+        cls, frame, *, label=None, groups=None, columns=None, impute=False, image=None
+    ):
         """Return the features of tables like `frame`, and the matrix of `frame`.
 
         Parameters
@@ -98,9 +105,16 @@ class Features:
         impute : bool, default=False
             Whether to replace missing numbers by the median of their column, and to add a column
             that is 1 where a number was missing. Otherwise missing numbers are NaN.
+        image : str, default=None
+            A column of paths of image files, relative to the folder of the table. Other columns
+            of such paths are recognized if the files exist.
         """
-        chosen = _columns(frame, _chosen(frame, label, groups, columns))
-        found = [fit_column(column, columns is not None) for column in chosen]
+        chosen, named = _columns(frame, _chosen(frame, label, groups, columns)), columns is not None
+        found = [
+            fit_images(column, declared=column.name == image, named=named)
+            or fit_column(column, named)
+            for column in chosen
+        ]
         pixels = _pixels(found)
         ignored = [(f.column, f.why) for f in found if f.why and f.column not in pixels]
         found = list(pixels.values()) or [f for f in found if not f.why]
@@ -125,9 +139,10 @@ class Features:
         names = list(frame.columns)
         missing = [name for name in self.used if name not in names]
         if missing:
+            hint = f" It was fitted to the features in {self.file}: pass --features FILE."
             raise TableError(
                 f"The table has no column {some_of(missing)}, which the model needs."
-                f"{nearest(missing[0], names)}"
+                f"{nearest(missing[0], names) if self.file is None else hint}"
             )
         columns = zip(self._encoders, _columns(frame, self.used), strict=True)
         X = _side_by_side([encoder.encode(column) for encoder, column in columns])
@@ -150,6 +165,7 @@ class Features:
             "ignored": self.ignored,
             "notes": self.notes,
             "image_shape": self.image_shape,
+            "file": self.file,
             "gaps": self._gaps,
         }
         Path(folder, JSON).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
@@ -172,10 +188,11 @@ class Features:
                 )
             encoders = []
             for i, state in enumerate(content["encoders"]):
-                kind = ENCODERS[state.pop("kind")]
+                kind = (ENCODERS | {Images.kind: Images})[state.pop("kind")]
                 encoders.append(kind(**state, **{key: arrays[f"{key}{i}"] for key in kind.arrays}))
             features = cls(encoders, *(content[name] for name in ("ignored", "notes")))
             features.image_shape = content["image_shape"] and tuple(content["image_shape"])
+            features.file = content.get("file")
             features._gaps = content["gaps"]
             features._medians = arrays.get("medians")
             return features

@@ -48,7 +48,9 @@ def read_model(folder: Path) -> tuple[DecoupledClassifier, Features]:
     return load(folder / "classifier"), Features.load(folder / "features")
 
 
-def with_classes(frame, clf, features: Features, *, label=None, unlabeled=(), all_classes=False):
+def with_classes(
+    frame, clf, features: Features, *, rows=None, label=None, unlabeled=(), all_classes=False
+):
     """Return a table with predicted classes as additional columns.
 
     Parameters
@@ -57,6 +59,8 @@ def with_classes(frame, clf, features: Features, *, label=None, unlabeled=(), al
         The table.
     clf, features : DecoupledClassifier and Features
         A model, as returned by `read_model`.
+    rows : DataFrame, default=None
+        The table that has the features of the rows. None: `frame`.
     label : str, default=None
         A column of labels. If given, predictions are p(class | x, label), with the doubt about
         each label in a further column.
@@ -65,7 +69,7 @@ def with_classes(frame, clf, features: Features, *, label=None, unlabeled=(), al
     all_classes : bool, default=False
         Whether to add a column with the probability of each class.
     """
-    X = features.transform(frame)
+    X = features.transform(frame if rows is None else rows)
     proba, doubt = clf.predict_proba(X), {}
     if label is not None:
         known = clf.transition_.labels

@@ -8,6 +8,7 @@ import click
 MODELS = click.Choice(["auto", "forest", "linear", "kernel", "boosting"])
 WITHOUT_EFFECT = ("out", "force", "as_json", "quiet", "debug", "jobs", "strict")  # on the numbers
 PATHS = ("data", "proba", "design", "decisions")
+FEATURE_FILES = (".npy", ".csv", ".parquet")
 
 
 def add_options(*decorators):
@@ -32,12 +33,18 @@ def repeatable_command() -> str:
             continue
         option = [] if name == "data" else [f"--{name.replace('_', '-')}"]
         for one in value if isinstance(value, tuple) else (value,):
-            one = Path(one).name if name in PATHS and one != "-" else one
+            is_path = is_feature_file(one) if name == "features" else name in PATHS and one != "-"
+            one = Path(one).absolute().name if is_path else one
             words += option if one is True else [*option, str(one)]
     return " ".join(quote(word) for word in words)
 
 
 # ------------------------------------------------------------------------------------------ values
+
+
+def is_feature_file(value: str) -> bool:
+    """Return whether the value of --features is a file; otherwise it names columns."""
+    return value.lower().endswith(FEATURE_FILES) and Path(value).is_file()
 
 
 def _rate(_context, _parameter, value):
@@ -126,7 +133,7 @@ about_review = add_options(
     ),
 )
 about_labels = add_options(
-    click.option("--label", required=True, metavar="COLUMN", help="Column of labels."),
+    click.option("--label", metavar="COLUMN", help="Column of labels; required for a table."),
     unlabeled,
     click.option(
         "--negative",
@@ -146,7 +153,19 @@ about_labels = add_options(
     ),
 )
 about_model = add_options(
-    click.option("--features", metavar="A,B,…", help="Columns to learn from.  [default: all]"),
+    click.option(
+        "--features",
+        metavar="A,B,…|FILE",
+        help="Columns to learn from, or a file with features of your own, such as embeddings: .npy "
+        "with a row per row of DATA, or .csv or .parquet whose first column has the values of the "
+        "column of this name in DATA.  [default: all columns]",
+    ),
+    click.option(
+        "--image",
+        metavar="COLUMN",
+        help="Column of paths of image files, relative to the folder of DATA.  [default: the "
+        "columns whose cells end in .png, .jpg, … and whose files exist]",
+    ),
     click.option(
         "--groups",
         metavar="COLUMN",

@@ -13,6 +13,7 @@ from looselabels.auditing.report import render
 from looselabels.command.decisions import Review
 from looselabels.command.features import Features
 from looselabels.command.identity import as_text
+from looselabels.command.images import read_thumbnails
 from looselabels.command.labels import Labels
 from looselabels.command.models import MODEL_FILES
 from looselabels.command.notes import (
@@ -188,11 +189,18 @@ def _cells(frame, rows, columns) -> list[list[str]]:
     ]
 
 
-def thumbnails(X, features: Features | None, records):
-    """Return an image per row on the page if the features are pixels, otherwise None."""
+def thumbnails(X, features: Features | None, records, frame=None, image=None):
+    """Return an image per row on the page, or None if rows have none.
+
+    Images are read from the files in the column `image` of the table `frame`, if there is one, or
+    are the features themselves, if these are pixels.
+    """
+    rows = [record["row"] for record in records]
+    if image is not None:
+        return read_thumbnails(frame, image, rows)
     if features is None or features.image_shape is None:
         return None
-    return [X[record["row"]].reshape(features.image_shape) for record in records]
+    return [X[row].reshape(features.image_shape) for row in rows]
 
 
 def write_audit(folder: Path, content, found: Audit, frame, *, images, excel_safe) -> None:
