@@ -419,7 +419,9 @@ def _read(data, options):
 
     is_folder = Path(data).is_dir()
     if is_folder and options["label"] is not None:
-        raise click.UsageError(f"Omit --label: {data} is a folder, and its subfolders are labels.")
+        raise click.UsageError(
+            f"{data} is a folder. For a table, name its file; for images by class, omit --label."
+        )
     if not is_folder and options["label"] is None:
         raise click.UsageError("Missing option '--label', which names the column of labels.")
     if is_folder:
