@@ -115,7 +115,7 @@ BAD = [
     (28, "the word", CSV.replace("cat", "(unlabeled)"), AUDIT, 3, "'.unlabeled.'.*--unlabeled"),
     (29, "dates", parquet(DAYS * 9), PARQUET, 3, "Timestamp.*use text"),
     (87, "no table", {}, AUDIT, 5, "data.csv: No such file"),
-    (87, "a folder", {}, "audit . --label species", 5, "Is a directory"),
+    (87, "a folder", {}, "audit . --label species", 2, r"\. is a folder\. For a table, name its"),
     (87, "no model", CSV, "predict nowhere data.csv", 5, "nowhere does not exist"),
     (87, "no design", {}, DESIGN, 5, "design.json: No such file"),
     (96, "0 bytes", "", AUDIT, 3, "data.csv is empty"),

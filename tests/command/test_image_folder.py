@@ -163,7 +163,11 @@ def test_the_current_folder_has_a_name(monkeypatch):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("audit", "fruits", "--label", "kind"), 2, "Omit --label: fruits is a folder"),
+        (
+            ("audit", "fruits", "--label", "kind"),
+            2,
+            "fruits is a folder. For a table, name its file",
+        ),
         (("audit", "empty"), 3, "empty contains no image"),
         (("predict", "fruits", "fruits"), 3, "fruits is not a model"),
         (("audit", "fruits", "--unlabeled", "leaf"), 3, "contains only one label, ['apple']"),

@@ -168,8 +168,8 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
       looselabels audit photos/ --features embeddings.npy
 
     DATA is a CSV or Parquet file, - for CSV from stdin, or a folder of images with one subfolder
-    per class. The folder of results contains labels.csv (the
-    table with suggestions), report.html, summary.json, transition.json and model/.
+    per class. The folder of results contains labels.csv (the table with suggestions), report.html,
+    summary.json, transition.json and model/.
     """
     from looselabels._files import new_folder
     from looselabels.auditing.audit import audit as audit_rows
@@ -487,25 +487,15 @@ def _suffix(data):
 def _read(data, options):
     """Return the table, and what was specified about its labels.
 
-    Columns that were recognized, such as one of images, are added to the options.
+    The column of images, if one was recognized, is added to the options.
     """
-    from looselabels.command import image_folder
+    from looselabels.command.image_folder import read_image_folder
     from looselabels.command.images import image_column
     from looselabels.command.labels import Labels
     from looselabels.command.tables import read_table
 
     is_folder = Path(data).is_dir()
-    if is_folder and options["label"] is not None:
-        raise click.UsageError(f"Omit --label: {data} is a folder, and its subfolders are labels.")
-    if not is_folder and options["label"] is None:
-        raise click.UsageError("Missing option '--label', which names the column of labels.")
-    if is_folder:
-        options |= {
-            "label": image_folder.LABEL,
-            "image": image_folder.PATH,
-            "id": image_folder.PATH,
-        }
-
+    _set_columns(data, is_folder, options)
     design, noise = options["design"], options["noise"]
     if design is not None and options["negative"] is not None:
         raise click.UsageError(
@@ -519,11 +509,25 @@ def _read(data, options):
         None if design is None else _read_design(design),
     )
     if is_folder:
-        frame = image_folder.read_image_folder(data)
+        frame = read_image_folder(data)
     else:
         frame = read_table(data, label=labels.column, delimiter=options["delimiter"])
     options["image"] = image_column(frame, options["image"], labels.column)
     return frame, labels
+
+
+def _set_columns(data, is_folder, options):
+    """Check --label, and set the options that name columns of a folder of images."""
+    from looselabels.command.image_folder import LABEL, PATH
+
+    if is_folder and options["label"] is not None:
+        raise click.UsageError(
+            f"{data} is a folder. For a table, name its file; for images by class, omit --label."
+        )
+    if not is_folder and options["label"] is None:
+        raise click.UsageError("Missing option '--label', which names the column of labels.")
+    if is_folder:
+        options |= {"label": LABEL, "image": PATH, "id": PATH}
 
 
 def _fit(frame, y, labels, options, notes, proba=None, known_classes=None):
