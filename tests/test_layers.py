@@ -27,7 +27,7 @@ LAYERS = [
     *("command.tables", "command.places", "command.writing"),
     *("command.feature_file", "command.encoders", "command.images", "command.image_folder"),
     *("command.features", "command.labels", "command.design"),
-    *("command.identity", "command.decisions"),
+    *("command.identity", "command.decisions", "command.review"),
     *("command.fitting", "command.notes", "command.models", "command.results"),
     *("command.demo", "command.options", "command.terminal", "command.cli"),
 ]

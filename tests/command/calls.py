@@ -13,7 +13,9 @@ import pytest
 from looselabels.command.cli import run
 from looselabels.command.features import Features
 from looselabels.command.fitting import fit
+from looselabels.command.identity import identify
 from looselabels.command.labels import Labels, read_labels
+from looselabels.command.tables import read_table
 
 pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
@@ -61,6 +63,33 @@ def called(*arguments):
         code = run([str(word) for word in arguments])
     out.flush()
     return SimpleNamespace(code=code, out=out.buffer.getvalue().decode(), err=err.getvalue())
+
+
+def written_pets(frame=None, name="data.csv"):
+    """Write a table of 40 named animals, one of them unlabeled, and read it again."""
+    if frame is None:
+        frame = animals(40, unlabeled=0).assign(name=[f"pet {k}" for k in range(40)])
+        frame.loc[7, "species"] = None
+    frame.to_csv(name, index=False)
+    return read_table(name)
+
+
+def write_decisions(frame, *rows, column="name", name="decisions.csv", **changes):
+    """Write decisions, each (row, decision, class); `changes` replace columns of the file."""
+    identity = identify(frame, column, label="species")
+    positions = [row for row, *_ in rows]
+    labels = frame["species"].astype(object).where(frame["species"].notna(), None)
+    content = {
+        "id": [identity.ids[row] for row in positions],
+        "label": [labels[row] for row in positions],
+        "suggestion": "cat",
+        "doubt": 0.75,
+        "decision": [word for _, word, _ in rows],
+        "class": [of_class for *_, of_class in rows],
+        "hash": identity.hashes(positions),
+    }
+    pd.DataFrame(content).assign(**changes).to_csv(name, index=False)
+    return name
 
 
 def files(folder="."):

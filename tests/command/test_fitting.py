@@ -5,7 +5,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline
 
-from looselabels import Transition
+from looselabels import DecoupledClassifier, Transition
 from looselabels.command import fitting
 from looselabels.command.fitting import fit, fit_from_proba
 from looselabels.command.labels import Labels
@@ -64,3 +64,19 @@ def test_probabilities_of_another_model_take_the_place_of_features(fitted):
     clf = fit_from_proba(label_proba, fitted.y, fitted.labels)
     # nearly equal: label_proba_ is calibrated, and is calibrated again here
     np.testing.assert_allclose(clf.class_proba_, fitted.clf.class_proba_, atol=0.02)
+
+
+def test_known_classes_reach_the_classifier(monkeypatch):
+    passed = []
+
+    def keep(clf, *_, **options):
+        passed.append(options.get("known_classes"))
+        return clf
+
+    for method in ("fit", "fit_from_proba"):
+        monkeypatch.setattr(DecoupledClassifier, method, keep)
+    known, labels = ["cat", None], Labels("species")
+    fit(np.zeros((2, 1)), ["cat", "dog"], labels, model="kernel", known_classes=known)
+    fit_from_proba(np.eye(2), ["cat", "dog"], labels, known_classes=known)
+    fit(np.zeros((2, 1)), ["cat", "dog"], labels, model="kernel")
+    assert passed == [known, known, None]

@@ -8,7 +8,6 @@ import pytest
 from looselabels import Transition
 from looselabels._files import unexpected_files
 from looselabels.auditing.audit import audit
-from looselabels.command.decisions import Review
 from looselabels.command.features import Features
 from looselabels.command.identity import identify
 from looselabels.command.results import (
@@ -23,6 +22,7 @@ from looselabels.command.results import (
     with_suggestions,
     write_audit,
 )
+from looselabels.command.review import Review
 from tests.command.calls import files, pd, read_csv
 
 

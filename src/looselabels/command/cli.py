@@ -174,15 +174,15 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     from looselabels._files import new_folder
     from looselabels.auditing.audit import audit as audit_rows
     from looselabels.command import results
-    from looselabels.command.decisions import (
+    from looselabels.command.models import write_model
+    from looselabels.command.notes import collect_warnings
+    from looselabels.command.places import check_folder
+    from looselabels.command.review import (
         check_earlier,
         keep_earlier,
         read_review,
         write_accepted,
     )
-    from looselabels.command.models import write_model
-    from looselabels.command.notes import collect_warnings
-    from looselabels.command.places import check_folder
 
     check = partial(check_folder, force=force, written=results.AUDIT_FILES)
     out = check(_out(data, out, "audit"))

@@ -10,7 +10,6 @@ from looselabels._files import new_folder
 from looselabels._progress import each
 from looselabels._validation import import_extra
 from looselabels.auditing.audit import audit
-from looselabels.command.decisions import Review
 from looselabels.command.features import Features
 from looselabels.command.fitting import fit
 from looselabels.command.identity import identify
@@ -24,6 +23,7 @@ from looselabels.command.results import (
     thumbnails,
     write_audit,
 )
+from looselabels.command.review import Review
 from looselabels.datasets import make_loose_labels
 from looselabels.transition import Transition
 

@@ -10,7 +10,6 @@ from looselabels import __version__
 from looselabels._names import shown
 from looselabels.auditing.audit import DOUBTED, Audit
 from looselabels.auditing.report import render
-from looselabels.command.decisions import Review
 from looselabels.command.features import Features
 from looselabels.command.identity import as_text
 from looselabels.command.images import read_thumbnails
@@ -22,6 +21,7 @@ from looselabels.command.notes import (
     violated_assumptions,
     why_no_count,
 )
+from looselabels.command.review import Review
 from looselabels.command.tables import (
     NUMBER,
     add_columns,

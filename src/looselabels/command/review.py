@@ -1,0 +1,158 @@
+"""Reviews in an audit: what earlier decisions tell it, and decisions that need no review.
+
+Suggestions that are accepted without a review are applied to the table like other decisions, but an
+audit does not learn from them: it would confirm itself.
+"""
+
+from shutil import copy2
+from typing import NamedTuple
+
+import numpy as np
+
+from looselabels._names import listed
+from looselabels._validation import short_repr
+from looselabels.auditing.audit import Audit
+from looselabels.command.decisions import (
+    COLUMNS,
+    REVIEWED,
+    as_cells,
+    labels_now,
+    match_decisions,
+    read_all,
+    read_decisions,
+    with_labels,
+)
+from looselabels.command.identity import Identity, identify
+from looselabels.command.labels import Labels, cells_as_labels, read_labels
+from looselabels.command.tables import TableError, pd, values_of_one_type
+from looselabels.command.writing import table_writer
+
+FILE = "decisions.csv"
+
+
+class Review(NamedTuple):
+    """What is known about the rows of a table from earlier reviews."""
+
+    identity: Identity
+    labels: list  #: as they were before the reviews, None without a label
+    known_classes: list | None  #: the decided class of each row, None where it is not known
+    doubts: dict  #: of the reviewed rows, as recorded, by position
+
+    def summary(self, found: Audit) -> dict | None:
+        """Return how many reviewed labels were wrong, and how many were expected to be.
+
+        Rows without a label are not counted. None: no label was reviewed.
+        """
+        rows = [row for row in self.doubts if found.is_labeled[row]]
+        if not rows or self.known_classes is None:
+            return None
+        position = {name: k for k, name in enumerate(found.transition.classes)}
+        known = [(row, self.known_classes[row]) for row in rows]
+        is_right = [
+            found.is_right[found.label_index[row], position[name]]
+            for row, name in known
+            if name is not None
+        ]
+        expected = sum(self.doubts[row] for row in rows)
+        return {"n": len(rows), "confirmed": is_right.count(False), "expected": expected}
+
+
+def read_review(frame, labels: Labels, id_column, paths) -> Review:
+    """Return the labels of a table and the decisions about them in files, none or several.
+
+    Labels that were corrected already are again those before the review, so that the estimate of
+    the noise sees them.
+    """
+    identity = identify(frame, id_column, label=labels.column)
+    matched = match_decisions(read_all(paths), identity, labels_now(frame, labels))
+    old = {m.row: m.decision.label for m in matched if m.is_applied}
+    y = read_labels(with_labels(frame, labels.column, old), labels)
+    reviewed = [m for m in matched if m.decision.is_reviewed]
+    doubts = {m.row: m.decision.doubt for m in reviewed}
+    return Review(identity, y, _known_classes(reviewed, y, labels), doubts)
+
+
+def _known_classes(matched, y, labels) -> list | None:
+    """Return the decided class of each row; raise if there is no such class."""
+    if not matched:
+        return None
+    names = (*y, labels.negative) if labels.design is None else labels.design.classes
+    classes = dict.fromkeys(name for name in names if name is not None)
+    decided = cells_as_labels(as_cells(m.decision.decided for m in matched), known=classes)
+    for one, name in zip(matched, decided, strict=True):
+        if name is not None and name not in classes:
+            raise TableError(
+                f"The decision about {short_repr(one.decision.id)} is the class "
+                f"{short_repr(name)}, which no label names; the classes are "
+                f"{listed(sorted(classes, key=str))}."
+            )
+    by_row = {one.row: name for one, name in zip(matched, decided, strict=True)}
+    return [by_row.get(row) for row in range(len(y))]
+
+
+# ------------------------------------------------------------------------------------------ accept
+
+
+def accept_above(found: Audit, review: Review, proba: float):
+    """Return decisions that accept each suggested class with a probability above `proba`.
+
+    Rows without a label, rows whose label fits the suggested class, and reviewed rows are left
+    out. The result is a table for decisions.csv, and how many of them are expected to be wrong.
+    """
+    best = found.class_proba_given_label.max(axis=1)
+    is_wrong = ~found.is_right[found.label_index, found.suggestion]
+    rows = np.flatnonzero((best > proba) & is_wrong & found.is_labeled)
+    rows = np.setdiff1d(rows, list(review.doubts)).astype(int)
+    suggestion = values_of_one_type(found.transition.classes)[found.suggestion[rows]]
+    values = (
+        [review.identity.ids[row] for row in rows.tolist()],
+        values_of_one_type(found.transition.labels)[found.label_index[rows]],
+        suggestion,
+        found.doubt[rows],
+        ["accept"] * len(rows),
+        suggestion,
+        review.identity.hashes(rows.tolist()),
+        ["no"] * len(rows),
+    )
+    accepted = pd.DataFrame(dict(zip((*COLUMNS, REVIEWED), values, strict=True)))
+    return accepted, float(np.sum(1 - best[rows]))
+
+
+def write_accepted(folder, found: Audit, review: Review, proba) -> str | None:
+    """Write decisions.csv of `accept_above` into a folder, and return a sentence about it.
+
+    Without any such suggestion there is no file; without a `proba` there is no sentence either.
+    """
+    if proba is None:
+        return None
+    accepted, n_wrong = accept_above(found, review, proba)
+    if accepted.empty:
+        return f"No suggestion has a probability above {proba:g}; {FILE} is not written."
+    with table_writer(folder / FILE) as write:
+        write(accepted)
+    return (
+        f"Suggestions accepted in {FILE}: {len(accepted):,}, with a probability above {proba:g}; "
+        f"about {n_wrong:,.1f} of them are expected to be wrong."
+    )
+
+
+def check_earlier(folder, proba) -> None:
+    """Raise if `accept_above` would replace the decisions of a person in a folder."""
+    if proba is not None and _has_review(folder / FILE):
+        raise FileExistsError(
+            f"{folder / FILE} is the result of a review and is not replaced. Move it elsewhere."
+        )
+
+
+def keep_earlier(old, new) -> None:
+    """Copy the decisions of a person in an old folder into the new one that replaces it."""
+    if _has_review(old / FILE):
+        copy2(old / FILE, new / FILE)
+
+
+def _has_review(file) -> bool:
+    """Return whether a file may hold decisions of a person: also if it cannot be read."""
+    try:
+        return file.exists() and any(d.is_reviewed for d in read_decisions(file))
+    except (TableError, OSError):
+        return True

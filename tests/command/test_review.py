@@ -1,0 +1,107 @@
+"""Reviews in an audit: earlier decisions are known, probable suggestions are accepted."""
+
+import numpy as np
+import pytest
+
+from looselabels.auditing.audit import audit
+from looselabels.command.decisions import correct
+from looselabels.command.identity import identify
+from looselabels.command.labels import Labels
+from looselabels.command.review import Review, accept_above, read_review
+from looselabels.command.tables import TableError, read_table
+from tests.command.calls import animals, cells, write_decisions, written_pets
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def reviewed(frame, *paths, **options):
+    return read_review(frame, Labels("species", **options), "name", paths)
+
+
+def test_without_decisions_labels_are_those_of_the_table():
+    frame = written_pets()
+    review = reviewed(frame)
+    assert review.labels == cells(frame[["species"]].T)[0]
+    assert (review.known_classes, review.doubts) == (None, {})
+
+
+def test_an_audit_knows_decided_classes_and_the_labels_before():
+    frame = written_pets()
+    write_decisions(
+        frame, (0, "accept", "dog"), (1, "keep", "dog"), (2, "skip", None), (3, "keep", None)
+    )
+    after, *_ = correct(frame, Labels("species"), "name", ["decisions.csv"])
+    for table in (frame, written_pets(after, "after.csv")):
+        review = reviewed(table, "decisions.csv")
+        assert review.labels == cells(frame[["species"]].T)[0]
+        assert review.known_classes == ["dog", "dog", *[None] * 38]
+        assert review.doubts == {0: 0.75, 1: 0.75, 3: 0.75}
+
+
+def test_decided_classes_have_the_type_of_the_labels():
+    frame = animals(40, names=(0, 1), unlabeled=0).assign(name=[f"pet {k}" for k in range(40)])
+    frame.astype({"species": "Int64"}).to_parquet("data.parquet", index=False)
+    frame = read_table("data.parquet")
+    write_decisions(frame, (0, "accept", "1"))
+    assert reviewed(frame, "decisions.csv").known_classes[0] == 1
+
+
+def test_a_class_that_is_never_labeled_can_be_decided_and_applied():
+    frame = written_pets(
+        animals(40, names=("cat", "dog", None), wrong=0).assign(name=[f"p{k}" for k in range(40)])
+    )
+    write_decisions(frame, (2, "change", "other"))
+    after, *_ = correct(frame, Labels("species"), "name", ["decisions.csv"])
+    review = reviewed(after, "decisions.csv", negative="other")
+    assert review.known_classes[2] == "other"
+    assert review.labels[2] is None
+
+
+def test_a_class_that_no_label_names_cannot_be_known():
+    frame = written_pets()
+    write_decisions(frame, (0, "accept", "dog"), (1, "change", "cow"))
+    with pytest.raises(
+        TableError, match=r"about 'pet 1' is the class 'cow', .* are \['cat', 'dog'\]"
+    ):
+        reviewed(frame, "decisions.csv")
+
+
+def test_suggestions_above_a_probability_are_accepted(fitted):
+    found = audit(fitted.clf, fitted.y)
+    review = Review(identify(fitted.frame, label="species"), fitted.y, None, {})
+    accepted, n_wrong = accept_above(found, review, 0.6)
+    rows = accepted["id"].to_numpy() - 1  # rows of a frame count from 1
+    assert len(rows) == np.sum(found.is_labeled & (found.doubt > 0.6)) > 1
+    assert (accepted["label"] != accepted["class"]).all()
+    assert accepted["label"].tolist() == [fitted.y[row] for row in rows]
+    assert n_wrong == pytest.approx(np.sum(1 - found.doubt[rows]))  # two classes
+    assert (accepted["decision"] == "accept").all()
+    seen = Review(review.identity, fitted.y, None, {int(rows[0]): 0.9})
+    assert accept_above(found, seen, 0.6)[0]["id"].tolist() == (rows[1:] + 1).tolist()
+    assert accept_above(found, review, 0.999)[0].empty
+
+
+def test_accepted_suggestions_are_applied_but_known_to_nobody(fitted):
+    found = audit(fitted.clf, fitted.y)
+    frame = written_pets(fitted.frame)
+    review = Review(identify(frame, label="species"), fitted.y, None, {})
+    accept_above(found, review, 0.6)[0].to_csv("decisions.csv", index=False)
+    after, changes, _ = correct(frame, Labels("species"), None, ["decisions.csv"])
+    assert len(changes) > 1
+    again = read_review(after, Labels("species"), None, ["decisions.csv"])
+    assert again == (again.identity, fitted.y, None, {})
+
+
+def test_the_summary_counts_reviewed_labels_that_were_wrong(fitted):
+    found = audit(fitted.clf, fitted.y)
+    labeled = np.flatnonzero(found.is_labeled)[:3].tolist()
+    unlabeled = np.flatnonzero(~found.is_labeled)[:1].tolist()
+    known = [None] * len(fitted.y)
+    known[labeled[0]] = fitted.y[labeled[0]]
+    known[labeled[1]] = "dog" if fitted.y[labeled[1]] == "cat" else "cat"
+    known[unlabeled[0]] = "cat"
+    doubts = dict(zip(labeled + unlabeled, (0.5, 0.75, 0.25, 0.0), strict=True))
+    review = Review(identify(fitted.frame, label="species"), fitted.y, known, doubts)
+    assert review.summary(found) == {"n": 3, "confirmed": 1, "expected": 1.5}
+    only_unlabeled = review._replace(doubts={unlabeled[0]: 0.0})
+    assert only_unlabeled.summary(found) is None
