@@ -1,55 +1,130 @@
-"""Time an audit and its report relative to fitting the forest with out-of-bag predictions.
+"""Time `looselabels audit`, step by step, relative to the cross-predictions that it makes.
 
-python benchmarks/bench_audit.py [--quick]
+python benchmarks/bench_audit.py [--quick] [--rows 20000]
+
+Seconds are processor time of all threads: on shared cores they vary less than elapsed time.
 """
 
-import warnings
+import argparse
+import subprocess
+import sys
+from collections import Counter
+from contextlib import redirect_stderr
+from functools import wraps
+from io import StringIO
+from os import times
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
 
 import numpy as np
+import pandas as pd
 
-from bench_infer import best_time, is_quick, machine
-from looselabels import DecoupledClassifier, Transition
-from looselabels.auditing.audit import audit
-from looselabels.auditing.report import render
+from bench_infer import machine
+from looselabels import Transition
+from looselabels._progress import listen
+from looselabels.command.cli import run
 from looselabels.datasets import make_loose_labels
-from looselabels.learning.forest import BalancedForestClassifier
+from looselabels.learning.training import Training
 from simulate import blobs
 
-MAX_ROWS = 500  # on the page
+N_COLUMNS, N_LABELS, WRONG = 30, 10, 0.1
+FILES = ("reading", "writing", "saving")  # steps that read or write files
+START = "import pandas, skops.io, looselabels.command.results"
+MOST = 1.5  # times the cross-predictions
 
 
-def row(name, took, base, target):
-    print(f"| {name} | {took:.2f} s | {took / base:.3f} | {target} |", flush=True)
+def write_table(file, n_rows):
+    """Write a table of Gaussian samples whose labels are wrong at random."""
+    X, y = blobs(np.random.default_rng(0), n_rows, N_LABELS, N_COLUMNS)
+    noisy = Transition.identity(range(N_LABELS)).with_noise(WRONG)
+    labels = make_loose_labels(y.tolist(), noisy, random_state=0).astype(int)
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(N_COLUMNS)])
+    frame.assign(label=[f"class {label}" for label in labels]).to_csv(file, index=False)
+
+
+class Timer:
+    """The seconds of each step that an audit reports, and of each cross-prediction within."""
+
+    def __init__(self):
+        self.seconds, self.predictions = Counter(), []
+        self.words, self.since = "", process_time()
+
+    def tell(self, _, words):
+        now = process_time()
+        self.seconds[self.words] += now - self.since
+        self.words, self.since = words, now
+
+    def timed(self, score):
+        @wraps(score)
+        def timed_score(training):
+            begin = process_time()
+            found = score(training)
+            name = type(training.estimator).__name__
+            self.predictions.append((name, process_time() - begin))
+            return found
+
+        return timed_score
+
+
+def audit(file):
+    """Run the command on a table; return its timer and the elapsed seconds."""
+    timer, score, begin = Timer(), Training.score, perf_counter()
+    Training.score = timer.timed(score)
+    try:
+        with listen(timer.tell), redirect_stderr(StringIO()):
+            code = run(["audit", str(file), "--label", "label", "-o", str(file.with_suffix(""))])
+    finally:
+        Training.score = score
+    if code:
+        raise SystemExit(f"The command failed with code {code}.")
+    return timer, perf_counter() - begin
+
+
+def start_seconds():
+    """Return the processor time of starting Python and importing what an audit needs."""
+    before = times()
+    subprocess.run([sys.executable, "-c", START], check=True)
+    after = times()
+    return sum(after[2:4]) - sum(before[2:4])
+
+
+def print_table(timer, elapsed):
+    """Print each cross-prediction, the other steps, their ratio, and reading and writing."""
+    cross = sum(took for _, took in timer.predictions)
+    timer.seconds["predicting labels"] -= cross
+    rest = {words: took for words, took in timer.seconds.items() if words and words not in FILES}
+
+    def row(name, took, target=""):
+        print(f"| {name} | {took:.2f} s | {took / cross:.2f} | {target} |")
+
+    print(
+        "\n| step | processor time | ratio to the cross-predictions | target |\n|---|---|---|---|"
+    )
+    for number, (name, took) in enumerate(timer.predictions, start=1):
+        row(f"cross-prediction {number}: {name}", took)
+    for words, took in rest.items():
+        row(f"{words}, all else" if words == "predicting labels" else words, took)
+    row("**all of these**", cross + sum(rest.values()), f"≤ {MOST}")
+    for words in FILES:
+        row(words, timer.seconds[words])
+    row("starting Python and importing", start_seconds())
+    print(f"\n{len(timer.predictions)} cross-predictions; {elapsed:.1f} s elapsed.")
 
 
 def main():
-    n_rows = 3_000 if is_quick(__doc__) else 100_000
-    warnings.simplefilter("ignore")
-    X, y = blobs(np.random.default_rng(0), n_rows, 10, 30)
-    noisy = Transition.identity(range(10)).with_noise(0.1)
-    labels = make_loose_labels(y.tolist(), noisy, random_state=0).astype(int)
-    settings = {"n_jobs": 2, "random_state": 0}
-    forest = BalancedForestClassifier(min_samples_leaf=3, oob_score=True, **settings)
-    clf = DecoupledClassifier(noise="estimate", **settings)
-
-    def fit_and_audit():
-        found = audit(clf.fit(X, labels), labels)
-        return found, found.summary(), found.table()
-
-    def page():
-        return render(summary | {"rows": found.records(MAX_ROWS)})
-
-    clf.fit(X[:500], labels[:500])  # compiles the kernels
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few rows, to test the script")
+    parser.add_argument("--rows", type=int, default=5_000)
+    given = parser.parse_args()
+    n_rows = 600 if given.quick else given.rows
+    with TemporaryDirectory() as folder:
+        for name, n in (("warm-up.csv", 500), ("table.csv", n_rows)):  # compiles the kernels
+            write_table(Path(folder) / name, n)
+            timer, elapsed = audit(Path(folder) / name)
     print(machine())
-    print(f"\n{n_rows:,} rows × {X.shape[1]} columns, 10 labels, 10 % of them wrong")
-    print("\n| step | time | ratio to cross-prediction | target |")
-    print("|---|---|---|---|")
-    base, _ = best_time(lambda: forest.fit(X, labels), max_calls=1)
-    row("cross-prediction", base, base, "")
-    took, (found, summary, _) = best_time(fit_and_audit, max_calls=1)
-    row("audit", took, base, "≤ 1.5")
-    took, _ = best_time(page, max_calls=1)
-    row("report", took, base, "< 0.05")
+    print(f"\n{n_rows:,} rows × {N_COLUMNS} columns, {N_LABELS} labels, {WRONG:.0%} of them wrong")
+    print_table(timer, elapsed)
 
 
 if __name__ == "__main__":

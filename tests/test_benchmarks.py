@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
     [
         ("bench_infer.py", ["joint", "em", "known", "linear", "adam"]),
         ("bench_classifier.py", ["out of bag", "3 folds"]),
-        ("bench_audit.py", ["cross-prediction", "audit", "report"]),
+        ("bench_audit.py", ["cross-prediction 2", "auditing", "all of these", "saving"]),
         ("quality_noise.py", ["wine | forest", "wine | linear", "classes"]),
         ("quality_refit.py", ["digits | coarse | linear", "digits | coarse | default forest"]),
         ("quality_intervals.py", ["uniform 10% | low", "one class 40% | high", "every other"]),

@@ -1,5 +1,7 @@
 """Classifiers that the command fits."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -49,14 +51,28 @@ def test_the_seed_decides_the_forest(fitted):
     assert (first != other).any()
 
 
-def test_boosting_of_few_rows_uses_one_thread(fitted, monkeypatch):
+def test_few_rows_use_one_thread_except_for_the_large_products_of_kernels(fitted, monkeypatch):
     limits, limit = [], fitting.threadpool_limits
+    monkeypatch.setattr(fitting, "threadpool_limits", lambda n: limits.append(n) or limit(n))
+    for model in ("boosting", "linear", "kernel"):
+        fit(fitted.X, fitted.y, fitted.labels, model=model)
+    assert limits == [1, 1, None]
+
+
+def test_folds_are_fitted_in_threads_except_for_boosting_which_has_its_own(fitted, monkeypatch):
+    found, rows = [], (fitted.X, fitted.y, fitted.labels)
     monkeypatch.setattr(
-        fitting, "threadpool_limits", lambda n, api: limits.append(n) or limit(n, api)
+        fitting, "parallel_config", lambda name: found.append(name) or nullcontext()
     )
-    fit(fitted.X, fitted.y, fitted.labels, model="boosting")
-    fit(fitted.X, fitted.y, fitted.labels, model="kernel")
-    assert limits == [1, None]
+    for model in ("boosting", "linear"):
+        fit(*rows, model=model)
+    assert found == ["loky", "threading"]
+
+
+def test_the_number_of_cores_does_not_change_the_result(fitted):
+    rows = fitted.X, fitted.y, fitted.labels
+    one, two = (fit(*rows, n_jobs=n_jobs).class_proba_ for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one, two)
 
 
 def test_probabilities_of_another_model_take_the_place_of_features(fitted):

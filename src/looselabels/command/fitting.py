@@ -1,5 +1,6 @@
 """A table of features and its labels → a fitted classifier."""
 
+from joblib import parallel_config
 from threadpoolctl import threadpool_limits
 
 from looselabels.command.labels import Labels
@@ -7,7 +8,7 @@ from looselabels.learning.classifier import DecoupledClassifier
 from looselabels.learning.forest import BalancedForestClassifier
 from looselabels.learning.linear import linear_model
 
-MIN_ROWS_FOR_THREADS = 10_000  # boosting with fewer rows is faster with one thread
+MIN_ROWS_FOR_THREADS = 10_000  # with fewer rows, BLAS and boosting are faster with one thread
 
 
 def fit(
@@ -19,9 +20,12 @@ def fit(
     "kernel" or "boosting". `known_classes` has the class of each reviewed row and None elsewhere.
     """
     clf = _classifier(_estimator(model, X, seed, n_jobs), labels, seed, n_jobs)
-    # threads make small trees slower, up to tenfold on busy cores
-    one_thread = model == "boosting" and len(X) < MIN_ROWS_FOR_THREADS
-    with threadpool_limits(1 if one_thread else None, "openmp"):
+    # threads make small trees and small products slower, up to tenfold on busy cores
+    one_thread = model != "kernel" and len(X) < MIN_ROWS_FOR_THREADS
+    # Processes would take longer to start than most folds to fit. Boosting has them nevertheless:
+    # in threads, the limit would not hold.
+    folds_in = "loky" if model == "boosting" else "threading"
+    with threadpool_limits(1 if one_thread else None), parallel_config(folds_in):
         return clf.fit(X, y, groups=groups, **_known(known_classes))
 
 
