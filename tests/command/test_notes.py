@@ -59,14 +59,18 @@ def test_the_result_has_the_accuracy_of_the_labels_and_the_interval(fitted):
     content["wrong"] |= {"expected": 4.0, "low": 2.0, "high": 7.0, "doubted": 3}
     content["label_accuracy"] = 0.934
     assert describe_result(content) == [
-        f"About 4 of {content['n_labeled']} labels ({4 / content['n_labeled']:.0%}) are probably "
-        "wrong; 3 should be checked first.",
+        f"About 4 (2 to 7) of {content['n_labeled']} labels are probably wrong; "
+        "3 should be checked first.",
         "  Rows              60",
         f"  Labeled           {content['n_labeled']}  {content['n_labeled'] / 60:.0%} of rows",
         "  Labels predicted  93%  correctly, by a model without the row",
-        "  Probably wrong    4  90% interval: 2 to 7",
+        f"  Probably wrong    4  {4 / content['n_labeled']:.0%} of labels; 90% interval: 2 to 7",
         "  Check first       3  more likely wrong than right",
     ]
+    content["reviewed"] = {"n": 20, "confirmed": 14, "expected": 13.2}
+    assert describe_result(content)[-1] == (
+        "Of 20 reviewed labels 14 were wrong; 13 were expected."
+    )
 
 
 def test_why_there_is_no_count_is_said_in_the_words_of_the_command(fitted):

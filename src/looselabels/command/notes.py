@@ -6,12 +6,11 @@ from contextlib import contextmanager
 from looselabels._names import shown
 from looselabels._validation import short_repr
 from looselabels.auditing.audit import TAKEN_TO_BE_RIGHT, USELESS_FEATURES, Audit
-from looselabels.auditing.report import facts, verdict
+from looselabels.auditing.report import facts, reviewed_sentence, verdict
 from looselabels.command.features import Features
 from looselabels.command.labels import Labels
 
 MAX_COLUMNS = 5  # ignored columns that are named
-REVIEWED = "Of {n:,} reviewed labels {confirmed:,} were wrong; {expected:,.0f} were expected."
 # What the command says in place of sentences that name a parameter of the library.
 WORDS_OF_COMMAND = {
     TAKEN_TO_BE_RIGHT: (
@@ -49,9 +48,8 @@ def describe_result(content) -> list[str]:
     numbers = facts(content)
     width = max(len(name) for name, _, _ in numbers)
     lines = (f"  {name:<{width}}  {number}  {note}".rstrip() for name, number, note in numbers)
-    reviewed = content.get("reviewed")
-    found = [REVIEWED.format(**reviewed)] if reviewed else []
-    return [verdict(content), *lines, *found]
+    reviewed = reviewed_sentence(content)
+    return [verdict(content), *lines, *([reviewed] if reviewed else [])]
 
 
 def describe(found: Audit, labels: Labels) -> list[str]:

@@ -10,7 +10,8 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-from looselabels.auditing.report import MAX_BYTES, MAX_ROWS, render
+from looselabels.auditing.report import MAX_BYTES, render
+from looselabels.auditing.report._list import MAX_COLUMNS, MAX_ROWS
 from tests.auditing.report.samples import (
     HOSTILE,
     Page,
@@ -34,15 +35,30 @@ def test_a_hostile_name_stays_text_everywhere(hostile):
         "seed": hostile,
     }
     content["rows"][0] |= {"row": hostile, "why": hostile}
+    content = with_all_of_the_list(content, hostile)
     html = render(content)
     html.encode()  # a lone surrogate would fail here
-    harmless = made_up_content(["cat", "dog"], n_rows=4)
+    harmless = with_all_of_the_list(made_up_content(["cat", "dog"], n_rows=4), "cow")
     harmless["sources"] = dict.fromkeys(content["sources"], hostile and "specified")
     page, expected = Page(html), Page(render(harmless))
     assert page.tags == expected.tags
     assert Counter(a[:2] for a in page.attributes) == Counter(a[:2] for a in expected.attributes)
     assert not {letter for letter in html if not letter.isprintable()} - {"\n"}
-    assert len(html) < 100_000
+    assert len(html) < 200_000
+
+
+def with_all_of_the_list(content, text):
+    """Return the content with everything that the list can show, each with this text."""
+    rows = [
+        row
+        | {"id": text, "hash": text, "cells": [text[:1000], None], "probabilities": [[text, 0.2]]}
+        | {"label": text, "suggestion": text}
+        for row in content["rows"]
+    ]
+    more = dict.fromkeys(("id_name", "id_note", "table_file"), text)
+    variants = [{"labels": [text, "cow"], "command": text.strip() or "-"}]
+    shown = {"shown_columns": [text, "size"], "class_names": [text, "cow"]}
+    return content | more | shown | {"rows": rows, "n_to_check": 900, "variants": variants}
 
 
 def test_no_tag_and_no_handler_comes_from_a_name():
@@ -94,6 +110,9 @@ def test_the_largest_page_is_below_its_limit(n_classes):
     rng = np.random.default_rng(0)
     names = [f'"<&>"{i}' * 2000 for i in range(n_classes)]
     content = made_up_content(names, n_rows=MAX_ROWS + 100)
+    content["shown_columns"] = names[:50]
+    for row in content["rows"]:
+        row |= {"id": names[0], "cells": names[:50]}
     for images in (
         rng.integers(0, 256, (MAX_ROWS + 100, 28, 28), dtype=np.uint8),
         [rng.random((100, 90, 3))] * (MAX_ROWS + 100),
@@ -101,6 +120,27 @@ def test_the_largest_page_is_below_its_limit(n_classes):
         html = render(content, images)
         assert html.count("<img") == MAX_ROWS
         assert len(html.encode()) <= MAX_BYTES
+    text = Page(html).text
+    assert "To keep this page small: 30 more columns are not shown. Texts are cut after 60" in text
+    assert html.count('class="cell"') == MAX_ROWS * MAX_COLUMNS
+    assert "Rows cannot be decided here: their names and identifiers are too long." in text
+    assert "data-review" not in html
+
+
+def test_the_page_says_how_many_thumbnails_are_left_out(monkeypatch, noise_estimated):
+    content, images = content_of(noise_estimated), [np.random.default_rng(0).random((32, 32))] * 40
+    assert "left out" not in Page(render(content, images)).text
+    limit = len(render(content).encode()) + 40 * 500 + 50_000
+    monkeypatch.setattr("looselabels.auditing.report.MAX_BYTES", limit)
+    monkeypatch.setattr("looselabels.auditing.report._thumbnails.SIDES", (32,))
+    html = render(content, images)
+    n_images = html.count("<img")
+    assert 10 < n_images < 40
+    assert f"Thumbnails of {40 - n_images} rows are left out." in Page(html).text
+    assert len(html.encode()) <= limit
+    monkeypatch.setattr("looselabels.auditing.report.MAX_BYTES", 1000)  # no room at all
+    text = Page(render(content, images)).text
+    assert "Thumbnails of 40 rows are left out." in text
 
 
 def test_there_must_be_one_image_per_row(noise_estimated):

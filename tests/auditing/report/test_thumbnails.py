@@ -47,17 +47,22 @@ def test_images_of_any_range_share_one_scale():
 def test_a_large_image_is_averaged_and_keeps_its_proportions():
     image = np.kron([[0, 100], [200, 50]], np.ones((100, 50))).astype(np.uint8)
     small = decoded(thumbnails([image], 10_000)[0])
-    assert small.shape == (64, 32)
+    assert small.shape == (96, 48)
     assert small[0, 0] == 0
     assert small[-1, 0] == 200
     tiny = decoded(thumbnails([image[:, :1]], 10_000)[0])
-    assert tiny.shape == (64,)
+    assert tiny.shape == (96,)
 
 
 def test_images_are_scaled_down_until_they_fit():
     noise = list(np.random.default_rng(0).integers(0, 256, (50, 64, 64), dtype=np.uint8))
-    for budget in (400_000, 100_000, 20_000):
+    for budget in (400_000, 100_000, 50_000):
         assert budget / 4 < sum(map(len, thumbnails(noise, budget))) <= budget
+    small = thumbnails(noise, 20_000)  # the smallest size needs more: the last are left out
+    n_kept = sum(uri is not None for uri in small)
+    assert 10 < n_kept < 50
+    assert small[n_kept:] == [None] * (50 - n_kept)
+    assert 15_000 < sum(map(len, small[:n_kept])) <= 20_000
     assert thumbnails(noise, 100) == [None] * 50
 
 

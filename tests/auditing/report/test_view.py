@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from looselabels import Transition, audit
-from looselabels.auditing.report import render
+from looselabels.auditing.report import facts, render
 from looselabels.auditing.report._view import view
 from looselabels.auditing.report._words import count, percent
 from tests.auditing.report.samples import Page, content_of, made_up_content, minimal_content
 
-SECTIONS = ("assumed", "shares", "transition", "doubts", "moves", "calibration", "reproduce")
+SECTIONS = ("rests", "list", "shares", "arise", "calibration", "reproduce")  # in their order
 
 
 def section(html, name):
@@ -30,17 +30,19 @@ def n_heat_maps(html):
 
 def test_sections_without_content_are_left_out():
     full = made_up_content(["cat", "dog"])
-    assert all(f'id="{name}"' in render(full) for name in SECTIONS)
+    html = render(full)
+    assert re.findall(r'<section aria-labelledby="(.*?)"', html) == list(SECTIONS)
+    assert re.findall(r'<li><a href="#(.*?)"', html) == list(SECTIONS)
     html = render(minimal_content())
     Page(html)
-    assert [name for name in SECTIONS if f'id="{name}"' in html] == ["doubts"]
+    assert [name for name in SECTIONS if f'id="{name}"' in html] == ["rests", "list"]
     assert "There are no rows to list." in html
     for key in set(full) - set(minimal_content()):
         Page(render({k: value for k, value in full.items() if k != key}))
     for key in ("columns", "calibration", "sources", "transition", "reproduce"):
         Page(render(full | {key: {}}))
-    empty = full | {"design": {"words": []}, "flow": [], "columns": None, "sources": {}}
-    assert 'id="assumed"' not in render(empty)
+    empty = full | {"transition": None, "design": {"words": []}, "flow": [], "sources": {}}
+    assert 'id="arise"' not in render(empty)
 
 
 def test_the_verdict_and_the_facts_are_those_of_the_audit(noise_estimated):
@@ -51,6 +53,14 @@ def test_the_verdict_and_the_facts_are_those_of_the_audit(noise_estimated):
     assert f"{doubted} should be checked first." in text
     assert "upper end of the 90% interval" in text
     assert f"{percent(n_labeled / 150)} of rows" in text
+
+
+def test_the_verdict_has_an_interval_and_the_facts_say_which(noise_estimated):
+    content = content_of(noise_estimated)
+    content["wrong"] |= {"expected": 24.0, "low": 18.0, "high": 31.0}
+    text, n_labeled = Page(render(content)).text, content["n_labeled"]
+    assert f"About 24 (18 to 31) of {n_labeled} labels are probably wrong;" in text
+    assert f"Probably wrong24 {24 / n_labeled:.0%} of labels; 90% interval: 18 to 31" in text
 
 
 def test_the_page_names_the_estimator_that_was_chosen(noise_estimated):
@@ -73,36 +83,9 @@ def test_class_shares_are_those_of_the_audit(noise_estimated):
         assert f"{part['name']}{percent(part['share'])}{low} to {high}" in text
 
 
-def test_each_listed_row_is_that_of_the_audit(noise_estimated):
-    html = render(content_of(noise_estimated))
-    table = re.search(r'<table id="rows">.*?</table>', html, re.DOTALL)[0]
-    found = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in table.split("<tr")[2:]]
-    assert len(found) == 40
-    for cells, record in zip(found, noise_estimated.records(40), strict=True):
-        assert cells[:3] == [str(record["row"]), record["label"], record["suggestion"]]
-        assert cells[3] == f"<b>{percent(record['doubt'])}</b>"
-        assert cells[4:6] == [percent(record["class_proba"]), percent(record["label_proba"])]
-
-
-def test_row_numbers_say_that_they_count_from_0(noise_estimated):
-    html = render(content_of(noise_estimated))
-    text = section(html, "doubts")
-    assert "Row (from 0)LabelSuggested class" in text  # the header of the table
-    assert "row 0 is the first row of data" in text
-
-
-def test_missing_numbers_are_a_dash(noise_estimated):
-    content = content_of(noise_estimated, 2)
-    content["rows"][0] |= {"class_proba": None, "label_proba": float("nan")}
-    content["wrong"] |= {"low": None, "high": None}
-    html = render(content)
-    assert html.count(">–</td>") == 2
-    assert "90% interval:" not in html
-
-
 def test_warnings_come_first():
     html = render(made_up_content(["cat", "dog", "wolf"]))
-    assert html.index("The class cat is rare.") < html.index('id="assumed"')
+    assert html.index("The class cat is rare.") < html.index('id="list"')
     for sentence in (
         "The design names labels that no row has: cat.",
         "The classes cat and dog have identical label distributions and cannot be distinguished",
@@ -115,57 +98,125 @@ def test_an_audit_without_warnings_has_no_warnings(noise_estimated):
     assert "Before you rely on this" not in render(content_of(noise_estimated))
 
 
+def test_spellings_of_a_label_are_one_finding_with_a_command():
+    variants = [{"labels": ["Billing", "billing "], "command": "looselabels audit t.csv --strip"}]
+    text = section(render(minimal_content() | {"variants": variants}), "rests")
+    assert (
+        "Before you rely on this 'Billing' and 'billing ' may be spellings of one label. "
+        "To merge them:looselabels audit t.csv --strip"
+    ) in text
+    many = section(render(minimal_content() | {"variants": variants * 21}), "rests")
+    assert many.count("'billing '") == 20
+    assert "1 more label has several spellings." in many
+
+
+def test_reviewed_labels_are_compared_with_what_was_expected():
+    reviewed = {"n": 50, "confirmed": 31, "expected": 28.4}
+    text = section(render(minimal_content() | {"reviewed": reviewed}), "rests")
+    assert "Of 50 reviewed labels 31 were wrong; 28 were expected." in text
+
+
+# ---------------------------------------------------------------------------------- unlabeled rows
+
+
+def about_unlabeled(found, *classes):
+    """Return the content of an audit that asks for the classes of unlabeled rows."""
+    n_rows = int(np.sum(~found.is_labeled))
+    rows = [row for row in content_of(found, None)["rows"] if row["label"] is None]
+    unlabeled = {"n_rows": n_rows, "classes": list(classes)}
+    return content_of(found) | {"question": "unlabeled", "unlabeled": unlabeled, "rows": rows}
+
+
+def test_a_page_about_unlabeled_rows_has_their_number_and_no_doubts(positive_unlabeled):
+    setosa = {"name": "setosa", "expected": 25.4, "low": 20, "high": 31}
+    content = about_unlabeled(positive_unlabeled, setosa)
+    html, n_rows = render(content), content["unlabeled"]["n_rows"]
+    text = Page(html).text
+    assert f"About 25 (20 to 31) of the {n_rows} unlabeled rows are probably 'setosa'." in text
+    assert "Probably 'setosa'25 unlabeled; 90% interval: 20 to 31" in section(html, "rests")
+    listed = section(html, "list")
+    assert listed.startswith("Unlabeled rows and their probable classes These rows have no label.")
+    assert "Row (from 0)Probable classProbabilityWhy" in listed
+    assert "oubt" not in listed
+    assert len(view(content)["list"]["rows"]) == n_rows
+
+
+def test_several_classes_of_unlabeled_rows_are_a_table(positive_unlabeled):
+    parts = [
+        {"name": "setosa", "expected": 25.4, "low": 20, "high": 31},
+        {"name": "versicolor", "expected": 2.2, "low": 0.1, "high": 5.5},
+    ]
+    content = about_unlabeled(positive_unlabeled, *parts)
+    text = section(render(content), "rests")
+    assert "ClassUnlabeled rowsNote setosa2590% interval: 20 to 31" in text
+    assert "versicolorat most 6upper end of the 90% interval" in text
+    assert "Probably" not in text  # no fact says the same again
+    assert [fact[0] for fact in facts(content)[3:]] == [
+        "Probably 'setosa'",
+        "Probably 'versicolor'",
+    ]
+
+
 # -------------------------------------------------------------------------- assumed and estimated
 
 
 def test_an_estimate_is_not_shown_as_assumed(noise_estimated):
     content = content_of(noise_estimated)
-    assumed = [entry[:3] for entry in view(content)["design"]["table"]["rows"]]
-    labeled = percent(noise_estimated.is_labeled.mean())
-    unlabeled = percent(1 - noise_estimated.is_labeled.mean())
-    for name in noise_estimated.transition.classes:  # labels are right, or missing at random
-        assert [entry for entry in assumed if entry[0] == name] == [
-            (name, name, labeled),
-            (name, "(unlabeled)", unlabeled),
-        ]
     html = render(content)
-    assert n_heat_maps(html) == 2
-    assert "The transition was estimated from the data." in section(html, "transition")
+    assert n_heat_maps(html) == 1
+    text = section(html, "arise")
+    assert "The transition was estimated from the data." in text
     used = view(content)["transition"]["table"]["rows"]
-    assert len(used) > len(assumed)  # with the wrong labels that were found
+    assert len(used) > 6  # with the wrong labels that were found
     assert all(entry[3] for entry in used if entry[1] != "(unlabeled)")
+
+
+def test_assumed_and_estimated_shares_are_side_by_side_where_they_differ(noise_estimated):
+    content = content_of(noise_estimated)
+    labeled = percent(noise_estimated.is_labeled.mean())
+    found = view(content)["transition"]["differences"]
+    proba = noise_estimated.transition.proba
+    for k, name in enumerate(noise_estimated.transition.classes):
+        own = next(entry for entry in found if entry[:2] == (name, name))
+        assert own[2:4] == (labeled, percent(proba[k, k]))  # without noise, and with it
+    assert "(unlabeled)" not in [entry[1] for entry in found]  # equal: missing at random
+    content["design"]["proba"] = content["transition"]["proba"]
+    assert view(content)["transition"]["differences"] == []
+    assert "What was assumed and what was estimated" not in render(content)
 
 
 def test_open_label_rates_are_not_shown_as_assumed(positive_unlabeled):
     content = content_of(positive_unlabeled)
     html = render(content)
-    assert view(content)["design"]["map"] is None
+    assert view(content)["transition"]["differences"] == []
     assert n_heat_maps(html) == 1
-    sentence = "How often each class is labeled was not assumed, but estimated."
-    assert sentence in section(html, "assumed")
-    assert "How often each class is labeledestimated" in section(html, "transition")
+    text = section(html, "rests")
+    assert "How often each class is labeled was not assumed, but estimated." in text
+    assert "How often each class is labeledestimated" in text
 
 
 def test_a_specified_transition_is_drawn_once(specified):
     html = render(content_of(specified))
-    text = section(html, "transition")
-    assert "You specified the transition; it was used unchanged. It is shown under" in text
+    text = section(html, "arise")
+    assert "You specified the transition; it was used unchanged." in text
+    assert "What was assumed and what was estimated" not in text
     assert n_heat_maps(html) == 1
-    entries = view(content_of(specified))["design"]["table"]["rows"]
+    entries = view(content_of(specified))["transition"]["table"]["rows"]
     assert ("setosa", "setosa", percent(0.7 * 0.9), "") in entries
 
 
 def test_an_implied_transition_is_drawn_once(noise_specified):
     html = render(content_of(noise_specified))
-    text = section(html, "transition")
+    text = section(html, "arise")
     assert "The label counts imply the transition; it was used unchanged." in text
     assert n_heat_maps(html) == 1
-    assert "How often each class is labeledimplied by the label counts" in text
-    assert "How often labels are wrongspecified" in text
+    sources = section(html, "rests")
+    assert "How often each class is labeledimplied by the label counts" in sources
+    assert "How often labels are wrongspecified" in sources
 
 
 def test_sources_are_listed(noise_estimated):
-    text = section(render(content_of(noise_estimated)), "transition")
+    text = section(render(content_of(noise_estimated)), "rests")
     for part in (
         "How often each class is labeledimplied by the label counts",
         "How often labels are wrongestimated",
@@ -183,9 +234,8 @@ def test_a_summary_of_0_1_has_no_sources_and_is_shown(audited, request):
     html = render(content)
     Page(html)
     assert n_heat_maps(html) == 1
-    is_specified = audited == "specified"
-    assert ('id="assumed"' in html) == is_specified  # with the words of the command it would stay
-    assert ("The transition was used unchanged." in html) == is_specified
+    assert ("The transition was used unchanged." in html) == (audited == "specified")
+    assert "What was assumed and what was estimated" not in html
 
 
 def test_labels_that_cannot_be_wrong_are_not_said_to_be_right(positive_unlabeled):

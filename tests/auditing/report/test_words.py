@@ -12,15 +12,14 @@ def verdict(expected, doubted, n_labeled=180, **more):
 
 
 def test_verdict_is_one_sentence():
-    assert verdict(36.2, 33) == (
-        "About 36 of 180 labels (20%) are probably wrong; 33 should be checked first."
+    assert verdict(36.2, 33, low=28.4, high=1200) == (
+        "About 36 (28 to 1,200) of 180 labels are probably wrong; 33 should be checked first."
     )
     assert verdict(1, 1, 2000) == (
-        "About 1 of 2,000 labels (0.05%) is probably wrong; 1 should be checked first."
+        "About 1 of 2,000 labels is probably wrong; 1 should be checked first."
     )
     assert verdict(9, 0) == (
-        "About 9 of 180 labels (5%) are probably wrong; "
-        "no single label is more likely wrong than right."
+        "About 9 of 180 labels are probably wrong; no single label is more likely wrong than right."
     )
     assert verdict(None, None, why_no_count="Labels were taken to be right.") == (
         "Labels were taken to be right."
@@ -30,17 +29,55 @@ def test_verdict_is_one_sentence():
 
 def test_an_interval_that_reaches_zero_is_an_upper_bound():
     assert verdict(4.2, 2, low=0.4, high=11.1) == (
-        "At most 12 of 180 labels (7%) are wrong; 2 should be checked first."
+        "At most 12 of 180 labels are wrong; 2 should be checked first."
     )
     assert verdict(0.1, 0, low=0.0, high=0.3) == (
-        "At most 1 of 180 labels (0.6%) is wrong; no single label is more likely wrong than right."
+        "At most 1 of 180 labels is wrong; no single label is more likely wrong than right."
     )
-    assert verdict(4.2, 2, low=0.6, high=11.1).startswith("About 4 of 180 labels")
+    assert verdict(4.2, 2, low=0.6, high=11.1).startswith("About 4 (1 to 11) of 180 labels")
 
 
 def test_zero_is_never_certain():
     for wrong in ({"low": 0.0, "high": 0.0}, {"low": None, "high": None}, {}):
         assert verdict(0.0, 0, **wrong).startswith("No sign of wrong labels was found among 180")
+
+
+def on_unlabeled(*classes):
+    wrong = {"expected": None, "doubted": None, "why_no_count": "Labels were taken to be right."}
+    found = {"n_rows": 400, "classes": list(classes)}
+    return {"question": "unlabeled", "unlabeled": found, "n_labeled": 180, "wrong": wrong}
+
+
+def test_unlabeled_rows_are_another_question():
+    spam = {"name": "spam", "expected": 120.3, "low": 95, "high": 150}
+    rare = {"name": "rare", "expected": 0.9, "low": 0.1, "high": 2.5}
+    assert words.verdict(on_unlabeled(spam)) == (
+        "About 120 (95 to 150) of the 400 unlabeled rows are probably 'spam'."
+    )
+    assert words.verdict(on_unlabeled(rare)) == "At most 3 of the 400 unlabeled rows are 'rare'."
+    assert words.verdict(on_unlabeled(spam, rare)) == (
+        "About 121 of the 400 unlabeled rows probably belong to one of 2 labeled classes."
+    )
+    for uncounted in (on_unlabeled(), on_unlabeled(spam | {"expected": None})):
+        assert words.verdict(uncounted) == "Labels were taken to be right."
+    assert words.verdict(on_unlabeled(spam) | {"question": "labels"}) == (
+        "Labels were taken to be right."
+    )
+
+
+def test_reviewed_labels_are_compared_with_what_was_expected():
+    assert words.reviewed_sentence({}) == words.reviewed_sentence({"reviewed": {"n": 0}}) == ""
+    reviewed = {"n": 1200, "confirmed": 31, "expected": 28.5001}
+    assert words.reviewed_sentence({"reviewed": reviewed}) == (
+        "Of 1,200 reviewed labels 31 were wrong; 29 were expected."
+    )
+
+
+def test_exact_texts_are_not_shortened():
+    long = "\xa0\n" + "x" * 1000
+    assert words.exact_text(long) == long
+    assert words.exact_text(["web", None]) == "web: "
+    assert words.exact_text(2.5) == "2.5"
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,22 @@ from importlib.resources import files
 
 from looselabels._validation import import_extra
 from looselabels.auditing.report._thumbnails import thumbnails
-from looselabels.auditing.report._view import MAX_ROWS, facts, view
-from looselabels.auditing.report._words import clean, count, name, percent, plural, verdict
+from looselabels.auditing.report._view import facts, view
+from looselabels.auditing.report._words import (
+    clean,
+    count,
+    name,
+    percent,
+    plural,
+    reviewed_sentence,
+    verdict,
+)
 
-__all__ = ["facts", "render", "verdict"]
+__all__ = ["facts", "render", "reviewed_sentence", "verdict"]
 
-MAX_BYTES = 1_500_000  # small enough to be sent by mail
-IMAGE_MARKUP = 200  # bytes of HTML around each image, at most
+MAX_BYTES = 10_000_000  # small enough to be sent by mail
+IMAGE_MARKUP = 500  # bytes of HTML around each image, at most
+FILES = ("page.html.jinja", "page.css", "list.js", "review.js")
 
 
 def render(content: Mapping, images: Sequence | None = None) -> str:
@@ -26,7 +35,7 @@ def render(content: Mapping, images: Sequence | None = None) -> str:
         content is missing are left out.
     images : sequence of arrays, optional
         One image per row, or None for a row without one: (height, width) or (height, width, 3), as
-        uint8 or as numbers of any range. They are scaled down until the page is below 1.5 MB.
+        uint8 or as numbers of any range. They are scaled down until the page is below 10 MB.
 
     Examples
     --------
@@ -34,12 +43,11 @@ def render(content: Mapping, images: Sequence | None = None) -> str:
     ...     "data": "pets.csv", "n_rows": 100, "n_labeled": 50,
     ...     "wrong": {"expected": 4.2, "low": 2, "high": 7, "doubted": 3},
     ... })
-    >>> "About 4 of 50 labels (8%) are probably wrong; 3 should be checked first." in page
+    >>> "About 4 (2 to 7) of 50 labels are probably wrong; 3 should be checked first." in page
     True
     """
-    template = _template()
-    shown = view(content)
-    page = template.render(view=shown, images=None).lstrip()
+    template, shown = _template(), view(content)
+    page = template.render(view=shown, images=None, n_left_out=0).lstrip()
     if images is None:
         return page
     n_rows = len(content.get("rows", ()))
@@ -48,17 +56,20 @@ def render(content: Mapping, images: Sequence | None = None) -> str:
             f"images has {len(images)} entries; rows has {n_rows}. Pass one image (or None) per "
             "row."
         )
-    budget = MAX_BYTES - len(page.encode()) - IMAGE_MARKUP * min(n_rows, MAX_ROWS)
-    uris = thumbnails(images[:MAX_ROWS], budget)
-    return template.render(view=shown, images=uris).lstrip()
+    listed = [images[i] for i in shown["list"]["positions"]]
+    uris = thumbnails(listed, MAX_BYTES - len(page.encode()) - IMAGE_MARKUP * len(listed))
+    n_left_out = sum(
+        uri is None and image is not None for uri, image in zip(uris, listed, strict=True)
+    )
+    shown_images = uris if any(uris) else None
+    return template.render(view=shown, images=shown_images, n_left_out=n_left_out).lstrip()
 
 
 def _template():
     jinja2 = import_extra("jinja2", '"looselabels[report]"')
     folder = files(__package__)
-    inlined = {
-        kind: folder.joinpath(f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js")
-    }
+    read = {path: folder.joinpath(path).read_text(encoding="utf-8") for path in FILES}
+    inlined = {"css": read["page.css"], "js": read["list.js"] + read["review.js"]}
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -74,7 +85,7 @@ def _template():
         **{kind: jinja2.utils.markupsafe.Markup(source) for kind, source in inlined.items()},
         **{f"{kind}_hash": _hash(source) for kind, source in inlined.items()},
     }
-    return environment.from_string(folder.joinpath("page.html.jinja").read_text(encoding="utf-8"))
+    return environment.from_string(read["page.html.jinja"])
 
 
 def _hash(source: str) -> str:

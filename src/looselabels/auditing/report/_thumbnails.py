@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-SIDES = (64, 48, 40, 32, 28, 24, 20, 16, 12, 8)  # pixels; the first size that fits is used
+SIDES = (96, 80, 64, 48, 40, 32, 28, 24)  # pixels; the first size that fits is used
 
 
 def thumbnails(images: Sequence, max_bytes: int) -> list[str | None]:
     """Return data URIs of the images, scaled down until they fit into `max_bytes` in total.
 
-    None stays None. If even the smallest size does not fit, all are None.
+    None stays None. If even the smallest size does not fit, the last images become None.
 
     >>> thumbnails([np.eye(3), None], 1000)[0][:22]
     'data:image/png;base64,'
@@ -23,9 +23,10 @@ def thumbnails(images: Sequence, max_bytes: int) -> list[str | None]:
     pixels = _as_pixels(small)
     for side in SIDES:
         found = [None if image is None else _data_uri(_shrink(image, side)) for image in pixels]
-        if sum(len(uri) for uri in found if uri) <= max_bytes:
-            return found
-    return [None] * len(pixels)
+        sizes = np.cumsum([len(uri or "") for uri in found])
+        if np.all(sizes <= max_bytes):
+            break
+    return [uri if size <= max_bytes else None for uri, size in zip(found, sizes, strict=True)]
 
 
 def png(pixels: np.ndarray) -> bytes:
@@ -87,6 +88,8 @@ def _as_pixels(arrays: list) -> list:
 def _shrink(pixels: np.ndarray, side: int) -> np.ndarray:
     """Return means over blocks of pixels, at most `side` blocks along the longer axis."""
     longest = max(pixels.shape[:2])
+    if longest <= side:
+        return pixels
     for axis in (0, 1):
         length = pixels.shape[axis]
         blocks = max(1, round(length * min(1, side / longest)))

@@ -1,6 +1,5 @@
 """The results of an audit, arranged as the template shows them."""
 
-from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 
@@ -8,47 +7,49 @@ import numpy as np
 
 from looselabels.auditing.report import _charts as charts
 from looselabels.auditing.report._charts import Matrix
+from looselabels.auditing.report._list import row_list
 from looselabels.auditing.report._words import (
     SOURCE_NAMES,
     SOURCES,
     calibration_verdict,
     clean,
     count,
+    counted_classes,
+    enumeration,
     interval,
     is_interval,
     is_number,
-    max_wrong,
     name,
     percent,
+    quoted,
+    reviewed_sentence,
     transition_sentence,
     tuple_from_json,
+    upper_end,
     verdict,
     warnings,
 )
 from looselabels.transition import meanings
 
-MAX_ROWS = 500  # on the page
-MAX_CLASSES = 40  # in the table of class shares
+MAX_CLASSES = 40  # in a table of classes
 MAX_ENTRIES = 150  # in the table below a chart
+MAX_DIFFERENCES = 12  # between what was assumed and what was estimated
+SMALLEST_DIFFERENCE = 0.005  # that is listed; smaller ones disappear by rounding
 MAX_IGNORED = 30  # ignored columns that are listed
+MAX_VARIANTS = 20  # groups of spellings that are listed
 
 
 def view(content: Mapping) -> dict:
     """Return what the template needs, by section; None where a section has no content."""
-    used, is_right = Matrix.from_json(content.get("transition")), _is_right(content)
-    assumed = _assumed_matrix(content, used)
-    flows = _flows(content, is_right)
+    flows = _flows(content)
     return {
         "verdict": verdict(content),
-        "facts": facts(content),
-        "warnings": warnings(content),
         "data": content.get("data"),
         "label_column": content.get("label_column"),
-        "design": _design(content, assumed),
-        "columns": _columns(content.get("columns")),
+        "rests": _rests(content),
+        "list": row_list(content),
         "shares": _shares(content.get("classes") or []),
-        "transition": _transition(content, used, assumed),
-        "doubts": _doubts(content.get("rows") or []),
+        "transition": _transition(content),
         "flows": flows,
         "flow_table": _flow_table(content) if flows else None,
         "calibration": _calibration(content),
@@ -57,9 +58,27 @@ def view(content: Mapping) -> dict:
     }
 
 
+# ------------------------------------------------------------------------------ what it rests on
+
+
 def facts(content: Mapping) -> list[tuple[str, str, str]]:
     """Return the main numbers as (name, number, note)."""
-    n_rows, n_labeled, wrong = content["n_rows"], content["n_labeled"], content["wrong"]
+    n_labeled, wrong = content["n_labeled"], content["wrong"]
+    found = [*_sizes(content), *(_class_fact(c) for c in counted_classes(content)[:MAX_CLASSES])]
+    if not is_number(wrong["expected"]):
+        return found
+    number, note = _number(wrong)
+    has_share = n_labeled and upper_end(wrong) is None
+    share = [f"{percent(wrong['expected'] / n_labeled)} of labels"] if has_share else []
+    return [
+        *found,
+        ("Probably wrong", number, "; ".join(filter(None, [*share, note]))),
+        ("Check first", count(wrong["doubted"]), "more likely wrong than right"),
+    ]
+
+
+def _sizes(content) -> list[tuple[str, str, str]]:
+    n_rows, n_labeled = content["n_rows"], content["n_labeled"]
     sizes = [
         ("Rows", count(n_rows), ""),
         ("Labeled", count(n_labeled), f"{percent(n_labeled / n_rows)} of rows" if n_rows else ""),
@@ -68,13 +87,7 @@ def facts(content: Mapping) -> list[tuple[str, str, str]]:
         accuracy = percent(content["label_accuracy"])
         note = f"correctly, by a {_chosen(content)}model without the row"
         sizes.append(("Labels predicted", accuracy, note))
-    if not is_number(wrong["expected"]):
-        return sizes
-    return [
-        *sizes,
-        ("Probably wrong", *_number_wrong(wrong)),
-        ("Check first", count(wrong["doubted"]), "more likely wrong than right"),
-    ]
+    return sizes
 
 
 def _chosen(content) -> str:
@@ -83,33 +96,77 @@ def _chosen(content) -> str:
     return f"{min(losses, key=lambda name: losses[name])} " if len(losses) > 1 else ""
 
 
-def _number_wrong(wrong) -> tuple[str, str]:
-    """Return the number of wrong labels and a note; if it can be zero, only its upper end."""
-    most = max_wrong(wrong)
+def _class_fact(part) -> tuple[str, str, str]:
+    number, note = _number(part)
+    return f"Probably {quoted(part['name'])}", number, f"unlabeled; {note}" if note else "unlabeled"
+
+
+def _number(part) -> tuple[str, str]:
+    """Return an estimated number of rows and a note; if it can be zero, only its upper end."""
+    most = upper_end(part)
     if most is None:
-        between = interval(wrong.get("low"), wrong.get("high"), count)
-        return count(wrong["expected"]), between and f"90% interval: {between}"
+        between = interval(part.get("low"), part.get("high"), count)
+        return count(part["expected"]), between and f"90% interval: {between}"
     return (
         (f"at most {count(most)}", "upper end of the 90% interval") if most else ("none found", "")
     )
 
 
+def _rests(content) -> dict:
+    """Return what the verdict rests on: facts, warnings, assumptions and their sources."""
+    sources, design = content.get("sources") or {}, content.get("design") or {}
+    sentences = [clean(sentence) for sentence in design.get("words", ())]
+    if sources.get("label_rates") == "estimated":
+        sentences.append("How often each class is labeled was not assumed, but estimated.")
+    counted = counted_classes(content)
+    return {
+        # several classes have a table of their own
+        "facts": _sizes(content) if len(counted) > 1 else facts(content),
+        "classes": _counts(counted) if len(counted) > 1 else None,
+        "warnings": warnings(content),
+        "variants": _variants(content.get("variants") or []),
+        "reviewed": reviewed_sentence(content),
+        "sentences": sentences,
+        "columns": _columns(content.get("columns")),
+        "sources": [
+            (written, SOURCES.get(sources[key], clean(sources[key], 40)))
+            for key, written in SOURCE_NAMES.items()
+            if key in sources
+        ],
+    }
+
+
+def _counts(classes) -> dict:
+    rows = [(name(part["name"]), *_number(part)) for part in classes]
+    return {"rows": rows[:MAX_CLASSES], "more": max(len(rows) - MAX_CLASSES, 0)}
+
+
+def _variants(variants) -> dict:
+    """Return sentences on spellings of one label, each with the command that merges them."""
+    found = [
+        (
+            f"{enumeration(part['labels'], write=quoted)} may be spellings of one label.",
+            clean(part.get("command") or "", 1000),
+        )
+        for part in variants[:MAX_VARIANTS]
+    ]
+    return {"found": found, "more": max(len(variants) - MAX_VARIANTS, 0)}
+
+
 # ---------------------------------------------------------------------------------------- matrices
 
 
-def _is_right(content) -> np.ndarray | None:
-    """Return which labels are right for which classes, (n_labels, n_classes)."""
-    matrix = Matrix.from_json(content.get("transition")) or Matrix.from_json(content.get("design"))
-    return None if matrix is None else meanings(matrix)
+def _used_matrix(content) -> Matrix | None:
+    return Matrix.from_json(content.get("transition"))
 
 
-def _assumed_matrix(content, used: Matrix | None) -> Matrix | None:
+def _assumed_matrix(content) -> Matrix | None:
     """Return the transition before anything was estimated, or None if it was left open."""
-    assumed = Matrix.from_json(content.get("design"))
+    used = _used_matrix(content)
     # summary.json of 0.1 has no sources, and holds the estimate in the place of the assumption
     if "sources" not in content and used is not None and used.has_intervals:
         return None
-    return assumed
+    return Matrix.from_json(content.get("design"))
 
 
 def _row_counts(content, matrix: Matrix):
@@ -118,40 +175,35 @@ def _row_counts(content, matrix: Matrix):
     return (rows.sum(axis=1), rows.sum(axis=0)) if rows.shape == matrix.proba.T.shape else None
 
 
-def _design(content, assumed: Matrix | None) -> dict | None:
-    design = content.get("design")
-    if design is None:
+def _transition(content) -> dict | None:
+    """Return how labels arise: one heat map, and how far it differs from what was assumed."""
+    used, assumed = _used_matrix(content), _assumed_matrix(content)
+    matrix = assumed if used is None else used
+    if matrix is None:
         return None
-    sentences = [clean(sentence) for sentence in design.get("words", ())]
-    if (content.get("sources") or {}).get("label_rates") == "estimated":
-        sentences.append("How often each class is labeled was not assumed, but estimated.")
-    if not sentences and assumed is None and content.get("columns") is None:
-        return None
-    return {"words": sentences} | _drawn(content, assumed)
-
-
-def _transition(content, used: Matrix | None, assumed: Matrix | None) -> dict | None:
-    if used is None:
-        return None
-    sources = content.get("sources") or {}
-    source = sources.get("transition") or ("estimated" if used.has_intervals else None)
-    repeats = source != "estimated" and assumed is not None
+    estimated = "estimated" if matrix.has_intervals else None
+    source = (content.get("sources") or {}).get("transition") or estimated
     return {
         "sentence": transition_sentence(source),
-        "repeats": repeats,
-        "sources": [
-            (written, SOURCES.get(sources[key], clean(sources[key], 40)))
-            for key, written in SOURCE_NAMES.items()
-            if key in sources
-        ],
-    } | _drawn(content, None if repeats else used)
+        "map": charts.heat_map(matrix, _row_counts(content, matrix)),
+        "table": _entries(matrix),
+        "differences": _differences(matrix, assumed),
+    }
 
 
-def _drawn(content, matrix: Matrix | None) -> dict:
-    if matrix is None:
-        return {"map": None, "table": None}
-    drawing = charts.heat_map(matrix, _row_counts(content, matrix))
-    return {"map": drawing, "table": _entries(matrix)}
+def _differences(used: Matrix, assumed: Matrix | None) -> list[tuple]:
+    """Return (class, label, assumed, used, interval) of the largest differences."""
+    if assumed is None or assumed.proba.shape != used.proba.shape:
+        return []
+    sizes = np.abs(used.proba - assumed.proba)
+    n_found = min(MAX_DIFFERENCES, np.count_nonzero(sizes > SMALLEST_DIFFERENCE))
+    order = np.argsort(-sizes, axis=None, kind="stable")[:n_found]
+    cells = [np.unravel_index(i, sizes.shape) for i in sorted(order.tolist())]
+    entries = [_entry(used, *cell) for cell in cells]
+    return [
+        (*entry[:2], percent(assumed.proba[cell]), *entry[2:])
+        for cell, entry in zip(cells, entries, strict=True)
+    ]
 
 
 def _entries(matrix: Matrix) -> dict:
@@ -159,16 +211,14 @@ def _entries(matrix: Matrix) -> dict:
     proba = matrix.proba
     order = np.argsort(-proba, axis=None, kind="stable")[: np.count_nonzero(proba > 0)]
     found = [np.unravel_index(i, proba.shape) for i in sorted(order[:MAX_ENTRIES].tolist())]
-    rows = [
-        (
-            name(matrix.classes[y]),
-            name(matrix.labels[s]),
-            percent(proba[y, s]),
-            interval(matrix.low[y, s], matrix.high[y, s]),
-        )
-        for y, s in found
-    ]
+    rows = [_entry(matrix, y, s) for y, s in found]
     return {"rows": rows, "of": len(order), "intervals": any(row[3] for row in rows)}
+
+
+def _entry(matrix: Matrix, y, s) -> tuple[str, str, str, str]:
+    """Return class, label, share and interval of one cell."""
+    between = interval(matrix.low[y, s], matrix.high[y, s])
+    return name(matrix.classes[y]), name(matrix.labels[s]), percent(matrix.proba[y, s]), between
 
 
 # --------------------------------------------------------------------------------- classes and flow
@@ -210,12 +260,12 @@ def _flow_rows(content):
     return rows, *([tuple_from_json(n) for n in design[key]] for key in ("labels", "classes"))
 
 
-def _flows(content, is_right) -> list[dict]:
+def _flows(content) -> list[dict]:
     """Return one drawing of the labeled rows and one of the others, each with its own scale."""
-    parts = _flow_rows(content)
-    if parts is None or is_right is None:
+    parts, matrix = _flow_rows(content), _used_matrix(content) or _assumed_matrix(content)
+    if parts is None or matrix is None:
         return []
-    rows, labels, classes = parts
+    (rows, labels, classes), is_right = parts, meanings(matrix)
     is_unlabeled = is_right.all(axis=1)  # a label that is right for every class cannot be wrong
     found = []
     for title, unlabeled in (("Rows with a label", False), ("Rows without a label", True)):
@@ -239,31 +289,6 @@ def _flow_table(content) -> dict:
 
 
 # ------------------------------------------------------------------------------- the other sections
-
-
-def _doubts(rows) -> dict:
-    """Return the rows with the numbers that the two filters know their names by."""
-    kept = rows[:MAX_ROWS]
-    counts = {
-        key: Counter(tuple_from_json(row[key]) for row in kept) for key in ("label", "suggestion")
-    }
-    ids = {key: {value: i for i, value in enumerate(counts[key])} for key in counts}
-    shown = [
-        {
-            **row,
-            "label_id": ids["label"][tuple_from_json(row["label"])],
-            "class_id": ids["suggestion"][tuple_from_json(row["suggestion"])],
-        }
-        for row in kept
-    ]
-    labels, classes = (_options(counts[key]) for key in ("label", "suggestion"))
-    return {"rows": shown, "labels": labels, "classes": classes}
-
-
-def _options(counts: Counter) -> list[tuple[int, str, int]]:
-    """Return number, name and rows of each value, in the order of a menu."""
-    options = [(i, name(value), n) for i, (value, n) in enumerate(counts.items())]
-    return sorted(options, key=lambda option: option[1].casefold())
 
 
 def _columns(columns) -> dict | None:

@@ -36,6 +36,26 @@ def name(value, max_width=40) -> str:
     return shortened(written, max_width) if written.strip() else "(blank)"
 
 
+def quoted(value) -> str:
+    """Return a name in quotation marks, which show spaces at its ends.
+
+    >>> quoted("billing ")
+    "'billing '"
+    """
+    return f"'{name(value)}'"
+
+
+def exact_text(value) -> str:
+    """Return a name unchanged as text, for files: "" stands for the missing label.
+
+    >>> exact_text(None), exact_text(3), exact_text(["web", "cat"])
+    ('', '3', 'web: cat')
+    """
+    if isinstance(value, list | tuple):
+        return ": ".join(map(exact_text, value))
+    return "" if value is None else str(value)
+
+
 def tuple_from_json(value) -> Hashable:
     """Return a name with its lists as tuples: JSON has no tuples and writes them as lists."""
     if isinstance(value, list | tuple):
@@ -68,7 +88,9 @@ def clean(value, max_letters=400) -> str:
     'a b \\x1b[31m'
     """
     one_line = " ".join(str(value)[: 2 * max_letters].split())
-    printable = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in one_line)
+    printable = one_line
+    if not one_line.isprintable():
+        printable = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in one_line)
     return printable if len(printable) <= max_letters else printable[: max_letters - 1] + "…"
 
 
@@ -113,13 +135,13 @@ def interval(low, high, write=percent) -> str:
     return f"{write(low)} to {write(high)}" if is_interval(low, high) else ""
 
 
-def enumeration(names: Sequence, max_names=10) -> str:
+def enumeration(names: Sequence, max_names=10, write=name) -> str:
     """Return names as part of a sentence.
 
     >>> enumeration(["cat", "dog", "cow"]), enumeration(["cat", "dog", "cow"], 2)
     ('cat, dog and cow', 'cat, dog and 1 more')
     """
-    written = [name(value) for value in names[:max_names]]
+    written = [write(value) for value in names[:max_names]]
     if len(names) > max_names:
         written.append(f"{len(names) - max_names:,} more")
     return " and ".join([", ".join(written[:-1]), written[-1]] if len(written) > 1 else written)
@@ -129,7 +151,15 @@ def enumeration(names: Sequence, max_names=10) -> str:
 
 
 def verdict(content: Mapping) -> str:
-    """Return the main result of the audit in one sentence, or why there is no count."""
+    """Return the main result of the audit in one sentence, or why there is no count.
+
+    >>> spam = {"name": "spam", "expected": 120.3, "low": 95, "high": 150}
+    >>> content = {"question": "unlabeled", "unlabeled": {"n_rows": 400, "classes": [spam]}}
+    >>> verdict(content)
+    "About 120 (95 to 150) of the 400 unlabeled rows are probably 'spam'."
+    """
+    if classes := counted_classes(content):
+        return _verdict_on_unlabeled(classes, content["unlabeled"]["n_rows"])
     wrong = content["wrong"]
     if not is_number(wrong["expected"]):
         return clean(wrong.get("why_no_count") or "Wrong labels were not counted.")
@@ -140,27 +170,64 @@ def verdict(content: Mapping) -> str:
 
 
 def _number_wrong(wrong: Mapping, n_labeled: int) -> str:
-    most = max_wrong(wrong)
-    if most == 0:
+    if upper_end(wrong) == 0:
         return f"No sign of wrong labels was found among {n_labeled:,} labels"
-    start, n_wrong, end = (
-        ("About", round(wrong["expected"]), "probably wrong")
-        if most is None
-        else ("At most", most, "wrong")
-    )
-    verb, share = "is" if n_wrong == 1 else "are", percent(n_wrong / n_labeled)
-    return f"{start} {n_wrong:,} of {n_labeled:,} labels ({share}) {verb} {end}"
+    written, verb = _estimate(wrong)
+    return f"{written} of {n_labeled:,} labels {verb} wrong"
 
 
-def max_wrong(wrong: Mapping) -> int | None:
-    """Return the upper end of the interval if it reaches zero: only this end is known then.
+def _verdict_on_unlabeled(classes: Sequence[Mapping], n_rows: int) -> str:
+    rows = f"of the {n_rows:,} unlabeled rows"
+    if len(classes) == 1:
+        written, verb = _estimate(classes[0])
+        return f"{written} {rows} {verb} {quoted(classes[0]['name'])}."
+    n_found = round(sum(part["expected"] for part in classes))
+    return f"About {n_found:,} {rows} probably belong to one of {len(classes):,} labeled classes."
 
-    >>> max_wrong({"expected": 3.1, "low": 0.2, "high": 7.3})
+
+def _estimate(part: Mapping) -> tuple[str, str]:
+    """Return an estimated number with its interval, and the verb that follows it."""
+    most = upper_end(part)
+    if most is not None:
+        return f"At most {most:,}", "is" if most == 1 else "are"
+    n, ends = round(part["expected"]), (part.get("low"), part.get("high"))
+    between = f" ({interval(*ends, count)})" if is_interval(*ends) else ""
+    return f"About {n:,}{between}", "is probably" if n == 1 else "are probably"
+
+
+def upper_end(part: Mapping) -> int | None:
+    """Return the upper end of an interval that reaches zero: only this end is known then.
+
+    >>> upper_end({"expected": 3.1, "low": 0.2, "high": 7.3})
     8
-    >>> max_wrong({"expected": 3.1, "low": 1, "high": 7.3})  # None: it does not reach zero
+    >>> upper_end({"expected": 3.1, "low": 1, "high": 7.3})  # None: it does not reach zero
     """
-    low, high = (wrong["expected"] if wrong.get(k) is None else wrong[k] for k in ("low", "high"))
+    low, high = (part["expected"] if part.get(k) is None else part[k] for k in ("low", "high"))
     return None if round(low) else ceil(high)
+
+
+def is_about_unlabeled(content: Mapping) -> bool:
+    """Return whether the audit asks for the classes of unlabeled rows, not for wrong labels."""
+    return content.get("question") == "unlabeled"
+
+
+def counted_classes(content: Mapping) -> list[Mapping]:
+    """Return the classes whose unlabeled rows were counted; none if labels are in question."""
+    classes = (content.get("unlabeled") or {}).get("classes") or ()
+    return [c for c in classes if is_number(c["expected"]) and is_about_unlabeled(content)]
+
+
+def reviewed_sentence(content: Mapping) -> str:
+    """Return how many doubts a person confirmed, next to how many were expected.
+
+    >>> reviewed_sentence({"reviewed": {"n": 50, "confirmed": 31, "expected": 28.4}})
+    'Of 50 reviewed labels 31 were wrong; 28 were expected.'
+    """
+    reviewed = content.get("reviewed")
+    if not reviewed or not reviewed["n"]:
+        return ""
+    n, confirmed, expected = (count(reviewed[k]) for k in ("n", "confirmed", "expected"))
+    return f"Of {n} reviewed labels {confirmed} were wrong; {expected} were expected."
 
 
 def warnings(content: Mapping) -> list[str]:

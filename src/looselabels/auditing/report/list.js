@@ -1,17 +1,17 @@
 "use strict";
 
-// Adds sorting and filters to the table of rows. The page is complete without it.
-(() => {
+// Adds sorting and filters to the list of rows. The page is complete without it.
+const list = (() => {
   const table = document.getElementById("rows");
-  if (!table) return;
+  if (!table) return null;
   const body = table.tBodies[0];
-  const rows = [...body.rows];
+  const rows = [...body.rows]; // in the order of the page, whatever the list is sorted by
   const headers = [...table.tHead.rows[0].cells];
   const collator = new Intl.Collator(undefined, { numeric: true });
 
   const value = (row, column) => {
-    const cell = row.cells[column];
-    return "v" in cell.dataset ? Number.parseFloat(cell.dataset.v) : cell.textContent;
+    const { v, text } = row.cells[column].dataset;
+    return v === undefined ? (text ?? row.cells[column].textContent) : Number.parseFloat(v);
   };
 
   const compare = (a, b) => (typeof a === "string" ? collator.compare(a, b) : a - b);
@@ -36,21 +36,21 @@
     header.append(button);
   }
 
-  const byLabel = document.getElementById("by-label");
-  const byClass = document.getElementById("by-class");
+  const controls = document.getElementById("controls");
+  const selects = [...controls.querySelectorAll("select")];
   const count = document.getElementById("count");
 
+  // Each menu shows the rows whose data attribute of the same key has the chosen value.
   const filter = () => {
-    let shown = 0;
-    for (const row of rows) {
-      const fits = (select, id) => select.value === "" || select.value === id;
-      row.hidden = !(fits(byLabel, row.dataset.label) && fits(byClass, row.dataset.class));
-      shown += !row.hidden;
-    }
-    count.textContent = `Showing ${shown} of ${rows.length}`;
+    const fits = (row) => selects.every((s) => !s.value || row.dataset[s.dataset.key] === s.value);
+    for (const row of rows) row.hidden = !fits(row);
+    count.textContent = `Showing ${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
   };
 
-  for (const select of [byLabel, byClass]) select.addEventListener("change", filter);
-  document.getElementById("controls").hidden = false;
+  const shown = () => [...body.rows].filter((row) => !row.hidden);
+
+  for (const select of selects) select.addEventListener("change", filter);
+  controls.hidden = false;
   filter(); // browsers may restore the filters after a reload
+  return { table, body, rows, filter, shown };
 })();

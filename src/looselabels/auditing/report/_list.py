@@ -1,0 +1,176 @@
+"""The list of rows, and what the page needs to review them."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from html import escape
+
+from looselabels.auditing.report._words import (
+    clean,
+    exact_text,
+    is_about_unlabeled,
+    is_number,
+    name,
+    plural,
+    tuple_from_json,
+)
+from looselabels.transition import is_missing, named_class
+
+MAX_ROWS = 500  # that are listed
+MAX_COLUMNS = 20  # of the table that are shown
+MAX_PROBABILITIES = 3  # of each row
+MAX_CELL = 1_000  # letters
+MAX_CELLS = 600_000  # letters of all cells, which at most five bytes each leave small enough
+MAX_REVIEW = 3_000_000  # bytes of names and identifiers, which cannot be shortened
+FROM_0 = "Rows are counted from 0: row 0 is the first row of data."
+
+
+def row_list(content: Mapping) -> dict:
+    """Return the list of rows as the template shows it."""
+    unlabeled, rows = is_about_unlabeled(content), content.get("rows") or []
+    positions = [i for i, row in enumerate(rows) if unlabeled or not _cannot_be_wrong(row)]
+    positions = positions[:MAX_ROWS]
+    rows = [rows[i] for i in positions]
+    has_ids = all("id" in row for row in rows)
+    rows = [row if has_ids else {**row, "id": row["row"]} for row in rows]
+    labels, suggestions = (_Names(row[key] for row in rows) for key in ("label", "suggestion"))
+    columns, cells = _cells(content, rows)
+    review = _review(content, rows)
+    return {
+        "unlabeled": unlabeled,
+        "positions": positions,
+        "id_name": name(content.get("id_name") or "Row") if has_ids else "Row (from 0)",
+        "id_note": clean(content.get("id_note") or "") if has_ids else FROM_0,
+        "how_many": _how_many(content, len(rows)),
+        "columns": columns,
+        "left_out": _left_out(content, rows, review),
+        "rows": [
+            {
+                **row,
+                "label_id": labels.ids[tuple_from_json(row["label"])],
+                "class_id": suggestions.ids[tuple_from_json(row["suggestion"])],
+                "why": row.get("why") or "",
+                "cells": shown,
+                "probabilities": _probabilities(row),
+            }
+            for row, shown in zip(rows, cells, strict=True)
+        ],
+        "labels": labels.options(),
+        "classes": suggestions.options(),
+        "review": review,
+    }
+
+
+class _Names:
+    """The names in a column of the list: their numbers in the page, and how many rows have them."""
+
+    def __init__(self, values):
+        self.counts = Counter(map(tuple_from_json, values))
+        self.ids = {value: i for i, value in enumerate(self.counts)}
+
+    def options(self) -> list[tuple[int, str, int]]:
+        """Return number, name and rows of each value, in the order of a menu."""
+        options = [(self.ids[value], name(value), n) for value, n in self.counts.items()]
+        return sorted(options, key=lambda option: option[1].casefold())
+
+
+def _cannot_be_wrong(row) -> bool:
+    """Return whether there is nothing to check: the row has no label."""
+    return is_missing(tuple_from_json(row["label"])) and not row["doubt"]
+
+
+def _probabilities(row) -> list:
+    """Return the suggested class and the next classes, each with its probability."""
+    others = [pair for pair in row.get("probabilities") or () if pair[0] != row["suggestion"]]
+    return [(row["suggestion"], row["class_proba"]), *others][:MAX_PROBABILITIES]
+
+
+def _cells(content, rows) -> tuple[list[str], list[list[str]]]:
+    """Return the names of the shown columns, and the texts of each row."""
+    columns = (content.get("shown_columns") or [])[:MAX_COLUMNS]
+    letters = _max_cell(len(columns) * len(rows))
+    texts = []
+    for row in rows:
+        cells = [*row.get("cells", ()), *[None] * len(columns)][: len(columns)]  # some may lack
+        texts.append(["" if cell is None else clean(cell, letters) for cell in cells])
+    return [name(c) for c in columns], texts
+
+
+def _max_cell(n_cells: int) -> int:
+    return min(MAX_CELL, MAX_CELLS // max(n_cells, 1))
+
+
+# --------------------------------------------------------------------------- sentences on the list
+
+
+def _how_many(content, n_listed: int) -> str:
+    """Return how many rows should be checked, and where those are that are not listed."""
+    n_to_check = content.get("n_to_check", content["wrong"].get("doubted"))
+    table = content.get("table_file")
+    found = []
+    if is_number(n_to_check) and n_to_check > n_listed:
+        rows = (
+            plural(n_to_check, "unlabeled row is", "unlabeled rows are") + " probably positive"
+            if is_about_unlabeled(content)
+            else plural(n_to_check, "label is", "labels are") + " more likely wrong than right"
+        )
+        found.append(f"{rows}; this page lists the first {n_listed:,}.")
+    if table:
+        found.append(f"{name(table)} has all rows.")
+    return " ".join(found)
+
+
+def _left_out(content, rows, review) -> list[str]:
+    """Return sentences on what was left out to keep the page small."""
+    columns = content.get("shown_columns") or []
+    n_cells = min(len(columns), MAX_COLUMNS) * len(rows)
+    longest = max((len(str(cell)) for row in rows for cell in row.get("cells", ())), default=0)
+    found = []
+    if len(columns) > MAX_COLUMNS:
+        more = plural(len(columns) - MAX_COLUMNS, "more column is", "more columns are")
+        found.append(f"{more} not shown.")
+    if longest > _max_cell(n_cells):
+        found.append(f"Texts are cut after {_max_cell(n_cells):,} letters.")
+    if rows and review is None:
+        found.append("Rows cannot be decided here: their names and identifiers are too long.")
+    return found
+
+
+# --------------------------------------------------------------------------------------- the review
+
+
+def _review(content, rows) -> dict | None:
+    """Return what decisions.csv needs, exactly: identifiers, names, doubts.
+
+    `names` holds each name once; everything else refers to names by position. The key under which
+    the browser stores decisions depends on all of it, so decisions never reach another page. None:
+    there are no rows, or names and identifiers are too long for a page.
+    """
+    classes = _classes(content, rows)
+    names: dict[str, int] = {}
+    data = {
+        "classes": [names.setdefault(exact_text(c), len(names)) for c in classes],
+        "rows": [
+            {
+                "id": exact_text(row["id"]),
+                "label": names.setdefault(exact_text(row["label"]), len(names)),
+                "suggestion": names.setdefault(exact_text(row["suggestion"]), len(names)),
+                "kept": named_class(tuple_from_json(row["label"]), classes),  # of `classes`
+                "doubt": row["doubt"] if is_number(row["doubt"]) else None,
+                "hash": exact_text(row.get("hash")),
+            }
+            for row in rows
+        ],
+        "names": list(names),
+    }
+    written = json.dumps(data)
+    if not rows or len(escape(written)) > MAX_REVIEW:
+        return None
+    return {"data": written, "key": "looselabels-" + sha256(written.encode()).hexdigest()[:16]}
+
+
+def _classes(content, rows) -> Sequence:
+    """Return all classes that a row can be of."""
+    named = content.get("class_names") or [part["name"] for part in content.get("classes") or ()]
+    return [*dict.fromkeys(map(tuple_from_json, named or [row["suggestion"] for row in rows]))]
