@@ -22,7 +22,7 @@ LAYERS = [
     *("learning.soft_labels", "learning.forest", "learning.linear", "learning.out_of_sample"),
     *("learning.weighted_copies", "learning.label_design", "learning.label_model"),
     *("learning.decoupling", "learning.training", "learning.classifier", "learning.persistence"),
-    *("auditing.diagnose", "auditing.intervals", "auditing.audit", "auditing.report"),
+    *("auditing.diagnose", "auditing.intervals", "auditing.report", "auditing.audit"),
     *("command.tables", "command.places", "command.writing"),
     *("command.encoders", "command.features", "command.labels", "command.design"),
     *("command.fitting", "command.notes", "command.models", "command.results"),
