@@ -15,12 +15,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from looselabels import __version__
+from looselabels._files import check_parent, new_file
 from looselabels._names import shown
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts, import_extra
 from looselabels.auditing.diagnose import Finding, diagnose, skill_of
 from looselabels.auditing.intervals import add_noise_range, add_share_range, draw
-from looselabels.auditing.report import verdict
+from looselabels.auditing.pages import page_content, summary_html
+from looselabels.auditing.report import render, verdict
 from looselabels.estimation.quantiles import quantile_interval
 from looselabels.estimation.reliability import reliability
 from looselabels.estimation.sampling import sample_rows
@@ -28,6 +30,7 @@ from looselabels.estimation.weighting import weighted_transition
 from looselabels.inference import label_mass
 from looselabels.learning.classifier import DecoupledClassifier
 from looselabels.learning.label_model import LabelModel
+from looselabels.plotting import AuditDisplay
 from looselabels.transition import Transition, can_be_wrong, is_missing, meanings
 
 DOUBTED = 0.5  # doubt above which a label is more likely wrong than right
@@ -299,6 +302,52 @@ class Audit:
                     value if value is None else shown(value, MAX_LETTERS) for value in columns[name]
                 ]
         return frames.DataFrame(columns)
+
+    # ------------------------------------------------------------------- notebooks and pages
+
+    def _repr_html_(self):
+        return summary_html(self)
+
+    def plot(self, axes=None) -> AuditDisplay:
+        """Draw how many rows have which doubt, and which classes labels stand for.
+
+        The first plot has the doubts of the labels, or the probabilities of unlabeled rows to be of
+        a class that has labels; the second has the expected rows of each label and class (needs
+        matplotlib). `axes` are two matplotlib Axes; None: those of a new figure.
+        """
+        is_about_labels = self.question == "labels"
+        value = self.doubt if is_about_labels else self.positive_proba
+        name = "doubt" if is_about_labels else "p(labeled class | x, unlabeled)"
+        names = self.transition.classes, self.transition.labels
+        return AuditDisplay(value[self.is_asked], self.flow(), *names, name).plot(axes)
+
+    def to_html(self, path, X=None, *, overwrite=False) -> None:
+        """Write the report to the file `path`: one page without external files (needs jinja2).
+
+        It lists the first 500 rows of the `order` that the question is about. The file is written
+        completely or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; its folder must exist.
+        X : DataFrame or array, default=None
+            What the page shows of each row, in the order of y: a DataFrame of pandas or polars, of
+            which it shows the first four columns, or images, as an array of shape (n_rows, height,
+            width) or (n_rows, height, width, 3).
+        overwrite : bool, default=False
+            Whether to replace an existing file.
+        """
+
+        def check(target):
+            check_parent(target)
+            if target.is_dir():
+                raise IsADirectoryError(f"{target} is a folder; name a file in it.")
+            if target.exists() and not overwrite:
+                raise FileExistsError(f"{target} exists; overwrite=True replaces it.")
+
+        with new_file(path, check) as temporary:
+            temporary.write_text(render(*page_content(self, X)), encoding="utf-8")
 
     # -------------------------------------------------------------------------- summaries
 
