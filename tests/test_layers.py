@@ -23,13 +23,15 @@ LAYERS = [
     *("learning.soft_labels", "learning.forest", "learning.linear", "learning.out_of_sample"),
     *("learning.weighted_copies", "learning.label_design", "learning.label_model"),
     *("learning.decoupling", "learning.training", "learning.classifier", "learning.persistence"),
-    *("auditing.diagnose", "auditing.intervals", "auditing.audit", "auditing.report"),
+    *("auditing.diagnose", "auditing.intervals", "auditing.report", "auditing.pages"),
+    "auditing.audit",
     *("command.tables", "command.places", "command.writing"),
     *("command.feature_file", "command.encoders", "command.images", "command.image_folder"),
     *("command.features", "command.labels", "command.design"),
     *("command.identity", "command.decisions", "command.review"),
     *("command.fitting", "command.notes", "command.models", "command.results"),
     *("command.demo", "command.options", "command.terminal", "command.cli"),
+    "features",  # the encoders of the command, for users of the library
 ]
 NUMERICS = ["_validation", "_rows", "_rows_numba", "_blocks", "inference"]
 
@@ -71,7 +73,7 @@ def test_imports_point_one_way():
 
 
 def test_each_folder_imports_only_from_those_above_it():
-    folders = ["estimation", "learning", "auditing", "command"]
+    folders = ["estimation", "learning", "auditing", "command", "features"]
     places = [layer.split(".")[0] for layer in LAYERS]
     order = [folders.index(place) + 1 if place in folders else 0 for place in places]
     assert order == sorted(order)

@@ -74,7 +74,8 @@ def test_names_are_displayed_in_one_short_line():
     assert shown("a\nb") == r"a\nb"
     assert shown("x" * 50, 5) == "xxxx…"
     assert listed([]) == "[]"
-    assert listed(("a", None), 1) == "('a' and 1 more)"
+    assert listed(("a", None), 1) == "('a', '(unlabeled)')"
+    assert listed(("a", None, "b"), 1) == "('a' and 2 more)"
 
 
 def test_a_name_is_replaced_inside_tuples_too():

@@ -27,7 +27,6 @@ MODULES = {
     "looselabels.density": "looselabels.learning.density",
     "looselabels.diagnostics": "looselabels.auditing.diagnose",
     "looselabels.estimate": "looselabels.estimation.transition",
-    "looselabels.features": "looselabels.command.features",
     "looselabels.forest": "looselabels.learning.forest",
     "looselabels.likelihood": "looselabels.estimation.noise",
     "looselabels.out_of_sample": "looselabels.learning.out_of_sample",

@@ -95,7 +95,7 @@ def check_row_sums(name, matrix, row_names: Sequence | None = None, *, tol=None)
             hint = "Divide each row by its sum if only proportions are known."
         raise ValueError(
             f"Each row of {name} must sum to 1; {row_called(row, row_names)} sums to "
-            f"{float(total[row]):.6g}. {hint}"
+            f"{_not_one(float(total[row]))}. {hint}"
         )
     return total
 
@@ -137,8 +137,8 @@ def check_class_prior(class_prior, n_classes) -> np.ndarray:
     total = prior.sum()
     if abs(total - 1) > 1e-8 * n_classes:
         raise ValueError(
-            f"class_prior must sum to 1; it sums to {total:.6g}. Divide it by its sum if only "
-            "proportions are known."
+            f"class_prior must sum to 1; it sums to {_not_one(total)}. Divide it by its sum if "
+            "only proportions are known."
         )
     return prior / total
 
@@ -230,9 +230,23 @@ def short_repr(value, max_length=60) -> str:
 
 
 def some_of(names: Sequence, max_names=5) -> str:
-    """Return the first names for a message, as in "'a', 'b' and 3 more"."""
+    """Return the first names for a message, as in "'a', 'b' and 3 more".
+
+    A single name more is written too: "and 1 more" would hide a name and save no room.
+
+    >>> some_of("abc", 2), some_of("abcd", 2)
+    ("'a', 'b', 'c'", "'a', 'b' and 2 more")
+    """
+    if len(names) <= max_names + 1:
+        return ", ".join(short_repr(name) for name in names)
     shown = ", ".join(short_repr(name) for name in names[:max_names])
-    return shown if len(names) <= max_names else f"{shown} and {len(names) - max_names} more"
+    return f"{shown} and {len(names) - max_names} more"
+
+
+def _not_one(total: float) -> str:
+    """Return a sum that is not 1, with as many digits as it takes to see this."""
+    text = f"{total:.6g}"
+    return f"{total:.12g}" if text == "1" else text
 
 
 # ------------------------------------------------------------------------- memory, extras and JSON

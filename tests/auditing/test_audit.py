@@ -17,15 +17,17 @@ from sklearn.preprocessing import StandardScaler
 from looselabels import BalancedForestClassifier, DecoupledClassifier, Transition
 from looselabels.auditing.audit import DOUBTED, POSSIBLE, Audit, audit
 from looselabels.auditing.diagnose import diagnose
+from looselabels.auditing.report import verdict
 from looselabels.datasets import make_gaussians, make_loose_labels
 from looselabels.exceptions import IdentifiabilityWarning
 from looselabels.learning.density import KernelDensityClassifier
 
 COLUMNS = ["row", "label", "suggestion", "class_proba", "label_proba", "doubt", "why"]
 PARTS = [
-    "schema", "looselabels", "n_rows", "n_labeled", "label_accuracy", "candidate_losses",
-    "design", "sources", "classes", "transition", "wrong", "flow", "calibration", "infeasible",
-    "unsupported_labels", "indistinct_classes", "converged", "findings",
+    "schema", "looselabels", "n_rows", "n_labeled", "question", "n_to_check", "wrong", "unlabeled",
+    "label_accuracy", "candidate_losses", "design", "sources", "classes", "transition", "flow",
+    "calibration", "infeasible", "unsupported_labels", "indistinct_classes", "converged",
+    "findings",
 ]  # fmt: skip
 NO_NUMBERS = dict.fromkeys(("expected", "low", "high", "doubted"))
 HOSTILE = ["<script>", "a\nb", "\x1b[31mred", "x" * 300, "", " ", "label", "{0}", "\u202egnp", "é"]
@@ -364,12 +366,10 @@ def test_an_audit_of_values_needs_no_classifier(found):
     assert again.summary() == expected
 
 
-def test_an_audit_is_shown_in_one_line(found):
-    wrong = found.summary()["wrong"]
-    assert repr(found) == (
-        f"Audit(300 rows, {found.is_labeled.sum()} labeled: {wrong['low']:.0f} to "
-        f"{wrong['high']:.0f} labels wrong, {wrong['doubted']} to look at)"
-    )
+def test_an_audit_is_shown_as_its_size_and_the_verdict_of_its_page(found):
+    sentence = verdict(found.summary())
+    assert repr(found) == f"Audit(300 rows, {found.is_labeled.sum()} labeled. {sentence})"
+    assert f"About {found.summary()['wrong']['expected']:.0f} " in sentence
 
 
 def test_an_interval_that_reaches_zero_is_shown_as_an_upper_bound(found):
@@ -378,12 +378,12 @@ def test_an_interval_that_reaches_zero_is_shown_as_an_upper_bound(found):
     few[found.is_labeled] = np.where(right, 1.0, 0.0)[found.is_labeled]
     sources = found.model.sources._replace(noise="estimated")
     found = replace(found, model=found.model._replace(sources=sources), class_proba_given_label=few)
-    assert repr(found).endswith("labeled: no sign of wrong labels, 0 to look at)")
+    assert "labeled. No sign of wrong labels" in repr(found)
     row = int(np.argmax(found.is_labeled))
     few[row] = np.where(right[row], 0.4, 0.6 / (few.shape[1] - 1))
     found = replace(found, class_proba_given_label=few)
     assert found.summary()["wrong"]["high"] > found.summary()["wrong"]["low"] == 0
-    assert repr(found).endswith("labeled: at most 3 labels wrong, 1 to look at)")
+    assert "labeled. At most 3 of " in repr(found)
 
 
 def test_names_of_any_kind_are_kept():
@@ -486,7 +486,7 @@ def test_labels_that_were_taken_to_be_right_are_not_counted(fit_to, name, parame
         "Fit with noise='estimate' to look for wrong labels."
     )
     assert found.summary()["wrong"] == NO_NUMBERS | {"why_no_count": found.why_no_count}
-    assert repr(found).endswith(f"labeled. {found.why_no_count})")
+    assert repr(found).endswith(f"labeled. {verdict(found.summary())})")
 
 
 @pytest.mark.parametrize(
@@ -534,6 +534,124 @@ def test_label_rates_that_were_left_open_have_no_numbers_in_the_design(fit_to):
     design = audit(clf, labels).summary()["design"]
     names = clf.transition_.classes, clf.transition_.labels
     assert design == {"classes": list(names[0]), "labels": list(names[1])}
+
+
+# ------------------------------------------------------------------------- the other question
+
+
+CAT_OR_DOG = Transition.partial(["cat", "dog"], labeled=0.4, negative="other")
+
+
+@pytest.fixture(scope="module")
+def some_positive():
+    """p(label | x), labels and classes of rows of which 40 % of the cats and dogs are labeled."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, 600, p=[0.2, 0.3, 0.5])
+    x = rng.normal(2.5 * y)
+    joint = np.exp(-0.5 * (x[:, None] - 2.5 * np.arange(3)) ** 2) * [0.2, 0.3, 0.5]
+    label_proba = joint / joint.sum(axis=1, keepdims=True) @ CAT_OR_DOG.proba
+    classes = np.array(CAT_OR_DOG.classes)[y]
+    return label_proba, make_loose_labels(classes, CAT_OR_DOG, random_state=1), classes
+
+
+@pytest.fixture(scope="module")
+def positive(some_positive):
+    """The audit of these rows."""
+    label_proba, labels, _ = some_positive
+    return audit(label_proba=label_proba, labels=labels, transition=CAT_OR_DOG)
+
+
+def test_if_a_class_is_never_labeled_and_labels_are_right_unlabeled_rows_are_in_question(positive):
+    assert positive.question == positive.summary()["question"] == "unlabeled"
+    assert positive.summary()["wrong"]["why_no_count"].startswith("Labels were taken to be right")
+    no_labels = replace(positive, label_index=np.full(600, CAT_OR_DOG.labels.index(None)))
+    assert no_labels.question == "unlabeled"
+
+
+def test_if_labels_can_be_wrong_both_questions_are_answered(some_positive):
+    label_proba, labels, _ = some_positive
+    noisy = CAT_OR_DOG.with_noise(0.05)
+    found = audit(label_proba=label_proba, labels=labels, transition=noisy)
+    summary = found.summary()
+    assert found.question == summary["question"] == "labels"
+    assert summary["wrong"]["expected"] > 0
+    assert summary["n_to_check"] == summary["wrong"]["doubted"]
+    assert summary["unlabeled"]["n_rows"] == np.sum(~found.is_labeled)
+    assert found.is_labeled[found.order[0]]
+
+
+def test_noise_that_was_looked_for_and_not_found_leaves_the_other_question(positive):
+    """As in the command, which estimates noise."""
+    sources = positive.model.sources._replace(noise="estimated")
+    found = replace(positive, model=positive.model._replace(sources=sources))
+    assert found.question == "unlabeled"
+    assert found.summary()["wrong"]["expected"] == 0
+    swapped = positive.class_proba_given_label.copy()
+    row = int(np.argmax(positive.is_labeled))
+    swapped[row] = np.where(positive.is_right[positive.label_index[row]], 0.4, 0.3)
+    assert replace(found, class_proba_given_label=swapped).question == "labels"
+
+
+def test_if_every_class_is_labeled_labels_are_in_question(found):
+    for one in (found, replace(found, class_proba_given_label=found.is_right[found.label_index])):
+        assert one.question == "labels"
+        assert one.summary()["unlabeled"] is None
+
+
+def test_the_rows_that_are_most_surely_positive_come_first(positive):
+    table, n = positive.table(), int(np.sum(~positive.is_labeled))
+    assert all(label is None for label in table["label"][:n])
+    assert all(label is not None for label in table["label"][n:])
+    values = 1 - positive.class_proba_given_label[table["row"][:n], 2]
+    assert (np.diff(values) <= 1e-12).all()
+    assert 0 < positive.summary()["n_to_check"] == np.sum(values > 0.5) < n
+
+
+def test_the_sentence_names_a_class_that_has_labels_if_one_is_possible(positive):
+    seen = set()
+    for record in positive.records():
+        proba = positive.class_proba_given_label[record["row"]]
+        best = "cat" if proba[0] > proba[1] else "dog"
+        if record["label"] is not None:
+            expected = "labeled; taken to be right"
+        elif 1 - proba[2] > DOUBTED:
+            expected = f"looks like {best!r}"
+        elif 1 - proba[2] > POSSIBLE:
+            expected = f"could be {best!r}"
+        else:
+            expected = "looks like 'other'"
+        assert record["why"] == expected
+        seen.add(expected)
+    assert len(seen) == 5, seen  # cats do not look like "other": nothing "could be" one
+
+
+@pytest.mark.parametrize("parameters", [{"transition": CAT_OR_DOG}, {"negative": "other"}])
+def test_the_expected_number_of_unlabeled_rows_of_each_class_is_close_to_the_truth(
+    some_positive, parameters
+):
+    label_proba, labels, classes = some_positive
+    clf = DecoupledClassifier(random_state=0, **parameters).fit_from_proba(label_proba, labels)
+    found = audit(clf, labels)
+    counted = found.summary()["unlabeled"]
+    is_unlabeled = np.array([label is None for label in labels])
+    assert [part["name"] for part in counted["classes"]] == ["cat", "dog"]
+    for k, part in enumerate(counted["classes"]):
+        n_rows = np.sum(is_unlabeled & (classes == part["name"]))
+        assert 0 < part["low"] < part["expected"] < part["high"] < counted["n_rows"]
+        assert part["low"] - 5 < n_rows < part["high"] + 5  # one of four is outside, by 4
+        assert part["low"] < found.flow()[-1, k] < part["high"]
+        assert part["high"] - part["low"] < 100
+
+
+def test_counts_of_unlabeled_rows_include_the_uncertainty_of_class_shares(positive):
+    prior = positive.model.class_prior
+    ends = prior - np.array([0.1, 0.9, 0]), prior + np.array([0.9, 0.1, 0])
+    found = replace(positive, model=positive.model._replace(class_prior_interval=ends))
+    counted = found.summary()["unlabeled"]
+    cat, dog = counted["classes"]
+    assert cat["low"] == pytest.approx(cat["expected"] - 60)
+    assert dog["high"] == pytest.approx(dog["expected"] + 60)
+    assert (cat["high"], dog["low"]) == (counted["n_rows"], 0)
 
 
 # -------------------------------------------------------------------------------- intervals

@@ -95,6 +95,23 @@ def test_likely_mistakes_are_warnings():
     ]
 
 
+def test_warnings_come_in_the_order_of_the_table_in_every_run():
+    """A set of text would have another order in each process."""
+    cells = [letter + space for letter in "hgfedcba" for space in ("", " ")]
+    with collect_warnings() as notes:
+        read_labels(column(*cells * 2), Labels("y"))
+    assert [note.split("'")[1] for note in notes] == list("hgfedcba")
+
+
+def test_a_message_about_unknown_labels_lists_only_what_a_cell_can_spell():
+    known = (*"abcdefg", None)
+    allowed = r"known labels are \('a', 'b', 'c', 'd', 'e' and 2 more\)"
+    with pytest.raises(ValueError, match=rf"holds \['x'\]; the {allowed}\. Correct"):
+        check_known(["a", "x", None], known, "y")
+    with pytest.raises(ValueError, match=rf"holds \['x'\]; the {allowed}\. Correct"):
+        check_known(["a", "x", None], known[:-1], "y")
+
+
 def test_labels_must_be_those_of_the_design():
     known = Labels("y", design=Transition.identity(["a", "b"]), noise=0.0)
     assert read_labels(column(*"abababababab"), known) == list("abababababab")

@@ -1,23 +1,28 @@
 """A fitted classifier and its labels → labels to doubt, what they should be, how certain that is.
 
+If a class is never labeled and no label is expected to be wrong, unlabeled rows take the place of
+labels: which of them are probably of a class that has labels (`Audit.question`).
+
 Nothing is computed here: every number comes from `inference`, `intervals` or `reliability`. Here it
 is combined with names and sentences.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from looselabels import __version__
+from looselabels._files import check_parent, new_file
 from looselabels._names import shown
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts, import_extra
 from looselabels.auditing.diagnose import Finding, diagnose, skill_of
-from looselabels.auditing.intervals import add_noise_range, draw
+from looselabels.auditing.intervals import add_noise_range, add_share_range, draw
+from looselabels.auditing.pages import page_content, summary_html
+from looselabels.auditing.report import render, verdict
 from looselabels.estimation.quantiles import quantile_interval
 from looselabels.estimation.reliability import reliability
 from looselabels.estimation.sampling import sample_rows
@@ -25,14 +30,17 @@ from looselabels.estimation.weighting import weighted_transition
 from looselabels.inference import label_mass
 from looselabels.learning.classifier import DecoupledClassifier
 from looselabels.learning.label_model import LabelModel
+from looselabels.plotting import AuditDisplay
 from looselabels.transition import Transition, can_be_wrong, is_missing, meanings
 
 DOUBTED = 0.5  # doubt above which a label is more likely wrong than right
 POSSIBLE = 0.1  # doubt above which the most probable other class is named
+NO_WRONG_LABEL = 0.5  # expected number of wrong labels that is rounded to none
 MAX_DIVERGENCE = 0.1  # nats; above this no combination of classes reproduces p(label | x)
 MAX_ROWS = 5_000  # from which shares of all rows are computed
 MAX_LETTERS = 10_000  # of a name that is converted to text
 COLUMNS = ("row", "label", "suggestion", "class_proba", "label_proba", "doubt", "why")
+ENDS = ("expected", "low", "high")  # of an estimated number of rows
 TABLES = {"pandas": '"looselabels[tables]"', "polars": "polars"}
 
 # Why wrong labels are not counted (`Audit.why_no_count`).
@@ -140,30 +148,38 @@ class Audit:
     random_state: Any = 0
 
     def __repr__(self):
-        size, wrong = (
-            f"{len(self.label_index)} rows, {self.is_labeled.sum()} labeled",
-            self._wrong(),
-        )
-        if self.why_no_count is not None:
-            return f"Audit({size}. {self.why_no_count})"
-        low, high = round(wrong["low"]), ceil(wrong["high"])
-        if low:
-            count = f"{low} to {round(wrong['high'])} labels wrong"
-        else:  # that none is wrong cannot be known
-            count = f"at most {high} labels wrong" if high else "no sign of wrong labels"
-        return f"Audit({size}: {count}, {wrong['doubted']} to look at)"
+        size = f"{len(self.label_index)} rows, {self.is_labeled.sum()} labeled"
+        return f"Audit({size}. {verdict(self._counts())})"
+
+    @cached_property
+    def question(self) -> str:
+        """What the audit asks: which "labels" are wrong, or which classes "unlabeled" rows are of.
+
+        It asks about unlabeled rows if a class is never labeled (positive-unlabeled learning) and
+        labels were taken to be right, or estimated noise leaves none that is expected to be wrong.
+        The numbers of the other question are in the summary as well.
+        """
+        if self.model.sources.noise == "estimated":
+            has_wrong = self.doubt.sum() >= NO_WRONG_LABEL
+        else:
+            has_wrong = self._is_noise_possible
+        is_about_rows = self.is_never_labeled.any() and not self.is_labeled.all()
+        return "unlabeled" if is_about_rows and not has_wrong else "labels"
 
     @property
     def why_no_count(self) -> str | None:
         """Why wrong labels cannot be counted, in a sentence; None: they can."""
         if not self.is_labeled.any():
             return NO_LABELS
-        is_possible = np.any(self.transition.proba.T[~self.is_right] > 0)
-        if self.model.sources.noise != "estimated" and not is_possible:
+        if self.model.sources.noise != "estimated" and not self._is_noise_possible:
             return TAKEN_TO_BE_RIGHT
         if any(finding.kind == "features" and finding.found for finding in self.findings):
             return USELESS_FEATURES
         return None
+
+    @property
+    def _is_noise_possible(self) -> bool:
+        return bool(np.any(self.transition.proba.T[~self.is_right] > 0))
 
     # ------------------------------------------------------------------------------- rows
 
@@ -183,6 +199,16 @@ class Audit:
         return can_be_wrong(self.transition)[self.label_index]
 
     @cached_property
+    def is_never_labeled(self) -> np.ndarray:
+        """Which classes no label stands for, such as the negative class, (n_classes,)."""
+        return ~self.is_right[can_be_wrong(self.transition)].any(axis=0)
+
+    @cached_property
+    def is_asked(self) -> np.ndarray:
+        """Which rows the question is about: those with a label, or those without."""
+        return self.is_labeled == (self.question == "labels")
+
+    @cached_property
     def label_proba(self) -> np.ndarray:
         """Return p(label | x) of each row's own label."""
         rows = np.arange(len(self.label_index))
@@ -200,14 +226,25 @@ class Audit:
         return self.class_proba_given_label.argmax(axis=1)
 
     @cached_property
+    def positive_proba(self) -> np.ndarray:
+        """The probability that each row is of a class that has labels, given x and the label."""
+        return np.sum(self.class_proba_given_label[:, ~self.is_never_labeled], axis=1)
+
+    @cached_property
     def order(self) -> np.ndarray:
-        """The rows, most doubted first; rows without a label last."""
-        return np.lexsort((-self.doubt, ~self.is_labeled))
+        """The rows that the question is about, then the others.
+
+        The most doubted label comes first, or the unlabeled row that is most surely positive.
+        """
+        value = self.doubt if self.question == "labels" else self.positive_proba
+        return np.lexsort((-value, ~self.is_asked))
 
     def why(self, row) -> str:
         """Return one short clause about the label of a row."""
         label = self.transition.labels[self.label_index[row]]
         best = self.transition.classes[self.suggestion[row]]
+        if self.question == "unlabeled":
+            return self._why_positive(row)
         if not self.is_labeled[row]:
             return f"no label; looks like {shown(best)!r}"
         if self.doubt[row] > DOUBTED:
@@ -218,8 +255,20 @@ class Audit:
             return f"could be {shown(self.transition.classes[int(others.argmax())])!r}"
         return "fits"
 
+    def _why_positive(self, row) -> str:
+        """Return one short clause about the class of a row if labels are taken to be right."""
+        if self.is_labeled[row]:
+            return "labeled; taken to be right"
+        proba = self.class_proba_given_label[row]
+        labeled = self.transition.classes[int(np.where(self.is_never_labeled, -1, proba).argmax())]
+        if self.positive_proba[row] > DOUBTED:
+            return f"looks like {shown(labeled)!r}"
+        if self.positive_proba[row] > POSSIBLE:
+            return f"could be {shown(labeled)!r}"
+        return f"looks like {shown(self.transition.classes[self.suggestion[row]])!r}"
+
     def records(self, most=None) -> list[dict]:
-        """Return the first rows, most doubted first, as plain values; rows count from 0."""
+        """Return the first rows in their `order` as plain values; rows count from 0."""
         classes, labels = self.transition.classes, self.transition.labels
         rows = self.order[:most].tolist()
         return [
@@ -236,7 +285,7 @@ class Audit:
         ]
 
     def table(self, library="pandas"):
-        """Return all rows as a DataFrame of pandas or polars, most doubted first.
+        """Return all rows as a DataFrame of pandas or polars, in their `order`.
 
         Names keep their types; in polars, tuples and names of several types become text.
         """
@@ -254,6 +303,52 @@ class Audit:
                 ]
         return frames.DataFrame(columns)
 
+    # ------------------------------------------------------------------- notebooks and pages
+
+    def _repr_html_(self):
+        return summary_html(self)
+
+    def plot(self, axes=None) -> AuditDisplay:
+        """Draw how many rows have which doubt, and which classes labels stand for.
+
+        The first plot has the doubts of the labels, or the probabilities of unlabeled rows to be of
+        a class that has labels; the second has the expected rows of each label and class (needs
+        matplotlib). `axes` are two matplotlib Axes; None: those of a new figure.
+        """
+        is_about_labels = self.question == "labels"
+        value = self.doubt if is_about_labels else self.positive_proba
+        name = "doubt" if is_about_labels else "p(labeled class | x, unlabeled)"
+        names = self.transition.classes, self.transition.labels
+        return AuditDisplay(value[self.is_asked], self.flow(), *names, name).plot(axes)
+
+    def to_html(self, path, X=None, *, overwrite=False) -> None:
+        """Write the report to the file `path`: one page without external files (needs jinja2).
+
+        It lists the first 500 rows of the `order` that the question is about. The file is written
+        completely or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; its folder must exist.
+        X : DataFrame or array, default=None
+            What the page shows of each row, in the order of y: a DataFrame of pandas or polars, of
+            which it shows the first four columns, or images, as an array of shape (n_rows, height,
+            width) or (n_rows, height, width, 3).
+        overwrite : bool, default=False
+            Whether to replace an existing file.
+        """
+
+        def check(target):
+            check_parent(target)
+            if target.is_dir():
+                raise IsADirectoryError(f"{target} is a folder; name a file in it.")
+            if target.exists() and not overwrite:
+                raise FileExistsError(f"{target} exists; overwrite=True replaces it.")
+
+        with new_file(path, check) as temporary:
+            temporary.write_text(render(*page_content(self, X)), encoding="utf-8")
+
     # -------------------------------------------------------------------------- summaries
 
     @cached_property
@@ -262,10 +357,14 @@ class Audit:
         return self._draw(1 if self.sample_weight is None else as_counts(self.sample_weight))
 
     @cached_property
+    def _draws_of_rows(self):
+        """Draws in which each row counts once, whatever its weight."""
+        return self.draws if self.sample_weight is None else self._draw(1)
+
+    @cached_property
     def _n_wrong(self):
-        draws = self.draws if self.sample_weight is None else self._draw(1)
         wrong = ~self.is_right.T & can_be_wrong(self.transition)
-        return np.sum(draws.label_mass * wrong, axis=(1, 2))
+        return np.sum(self._draws_of_rows.label_mass * wrong, axis=(1, 2))
 
     def _draw(self, counts):
         is_always_right = ~can_be_wrong(self.transition)
@@ -283,15 +382,13 @@ class Audit:
         return {
             "schema": 1,
             "looselabels": __version__,
-            "n_rows": len(self.label_index),
-            "n_labeled": int(self.is_labeled.sum()),
+            **self._counts(),
             "label_accuracy": self.label_accuracy,
             "candidate_losses": self.candidate_losses,
             "design": self._design(),
             "sources": self.model.sources._asdict(),
             "classes": self._class_shares(),
             "transition": self._transition(),
-            "wrong": self._wrong(),
             "flow": self.flow().tolist(),
             "calibration": self._calibration(),
             "infeasible": self.share_infeasible,
@@ -299,6 +396,18 @@ class Audit:
             "indistinct_classes": [list(group) for group in self.transition.indistinct_classes()],
             "converged": self.converged,
             "findings": [finding._asdict() for finding in self.findings],
+        }
+
+    def _counts(self):
+        """Return the answers to both questions, and how many rows are more likely so than not."""
+        wrong, positive = self._wrong(), self.positive_proba[~self.is_labeled] > DOUBTED
+        return {
+            "n_rows": len(self.label_index),
+            "n_labeled": int(self.is_labeled.sum()),
+            "question": self.question,
+            "n_to_check": wrong["doubted"] if self.question == "labels" else int(positive.sum()),
+            "wrong": wrong,
+            "unlabeled": self._unlabeled(),
         }
 
     def flow(self) -> np.ndarray:
@@ -331,7 +440,7 @@ class Audit:
     def _wrong(self):
         why = {"why_no_count": self.why_no_count}
         if self.why_no_count is not None:  # no count is better than a wrong one
-            return dict.fromkeys(("expected", "low", "high", "doubted")) | why
+            return dict.fromkeys((*ENDS, "doubted")) | why
         expected = self._n_wrong.mean()
         interval = quantile_interval(self._n_wrong, estimate=expected)
         wrong_share, n_labeled = self.model.wrong_share_interval, int(self.is_labeled.sum())
@@ -342,6 +451,31 @@ class Audit:
             "high": high,
             "doubted": int(np.sum(self.doubt > DOUBTED)),
         } | why
+
+    def _unlabeled(self):
+        """Return how many unlabeled rows are of each class that has labels.
+
+        None if every class has labels: then unlabeled rows are not the place to look for a class.
+        """
+        if not self.is_never_labeled.any() or self.is_labeled.all():
+            return None
+        n_rows = int(np.sum(~self.is_labeled))
+        drawn = self._draws_of_rows.label_mass[:, :, ~can_be_wrong(self.transition)].sum(axis=2)
+        expected = drawn.mean(axis=0)
+        low, high = add_share_range(
+            quantile_interval(drawn, estimate=expected), expected, len(self.label_index), self.model
+        )
+        columns = (expected, np.maximum(low, 0), np.minimum(high, n_rows))
+        return {
+            "n_rows": n_rows,
+            "classes": [
+                {
+                    "name": self.transition.classes[y],
+                    **{key: float(c[y]) for key, c in zip(ENDS, columns, strict=True)},
+                }
+                for y in np.flatnonzero(~self.is_never_labeled)
+            ],
+        }
 
     def _calibration(self):
         named = can_be_wrong(self.transition)

@@ -142,6 +142,28 @@ def add_noise_range(interval, estimate, n_labeled, wrong_share) -> tuple[float, 
     return float(max(estimate - below, 0)), float(min(estimate + above, n_labeled))
 
 
+def add_share_range(interval, estimate, n_rows, model) -> tuple[np.ndarray, np.ndarray]:
+    """Return intervals of counts of rows by class, with the range of class shares added.
+
+    Draws from the label mass take estimated label rates as certain. `class_prior_interval` of the
+    model knows how uncertain they are: the intervals reach at least as far from their estimate as
+    it reaches from the class prior, in rows.
+
+    >>> from types import SimpleNamespace
+    >>> ends = np.array([0.1, 0.7]), np.array([0.3, 0.9])
+    >>> model = SimpleNamespace(class_prior=np.array([0.2, 0.8]), class_prior_interval=ends)
+    >>> narrow = np.array([95.0, 480.0]), np.array([120.0, 505.0])
+    >>> low, high = add_share_range(narrow, np.array([100.0, 500.0]), 100, model)
+    >>> low.round(6).tolist(), high.round(6).tolist()
+    ([90.0, 480.0], [120.0, 510.0])
+    """
+    low, high = interval
+    if model.class_prior_interval is None:
+        return low, high
+    below, above = (n_rows * (end - model.class_prior) for end in model.class_prior_interval)
+    return np.minimum(low, estimate + below), np.maximum(high, estimate + above)
+
+
 def _draw_rows(rng, amounts):
     """Draw rows (last axis) from Dirichlet distributions; their mean where all draws underflow."""
     drawn = rng.standard_gamma(amounts)

@@ -120,8 +120,9 @@ class Features:
         found = list(pixels.values()) or [f for f in found if not f.why]
         if not found:
             reasons = "; ".join(f"{short_repr(name)}: {why}" for name, why in ignored[:5])
-            hint = ". To use columns anyway, name them (--features)." if reasons else ""
-            raise TableError(f"The table has no usable feature column. {reasons}{hint}".strip())
+            hint = ". To use columns anyway, name them: --features, or columns= in Python."
+            found_none = f"The table has no usable feature column. {reasons}".strip()
+            raise TableError(found_none + hint if reasons else found_none)
         features = cls([f.encoder for f in found], ignored, [f.note for f in found if f.note])
         features.image_shape = 2 * (isqrt(len(pixels)),) if pixels else None
         X = _side_by_side([f.encoded for f in found])

@@ -37,7 +37,8 @@ def read_labels(frame, labels: Labels) -> list:
     column = cells_as_labels(frame[labels.column], labels.unlabeled, known)
     if labels.design is not None:
         check_known(column, known, labels.column)
-    distinct = {cell for cell in column if cell is not None}
+    # a dict keeps the order of the table; a set of text has another order in each run
+    distinct = dict.fromkeys(cell for cell in column if cell is not None)
     _check_labels(labels, distinct, sum(cell is not None for cell in column), len(column))
     _warn_of_likely_mistakes(frame, labels, distinct)
     return column
@@ -80,9 +81,11 @@ def check_known(labels, known, column) -> None:
             'include a missing label. Add what it means, such as "": ["dog", "wolf"].'
         )
     if unknown:
+        spelled = [label for label in unknown if label is not None]
+        allowed = tuple(label for label in known if label is not None)  # no cell spells None
         raise ValueError(
-            f"Column {short_repr(column)} holds {listed(unknown)}; the known labels are "
-            f"{listed(known)}. Correct the cells, or use --unlabeled if they mean 'no label'."
+            f"Column {short_repr(column)} holds {listed(spelled)}; the known labels are "
+            f"{listed(allowed)}. Correct the cells, or use --unlabeled if they mean 'no label'."
         )
 
 

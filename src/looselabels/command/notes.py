@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from looselabels._names import shown
 from looselabels._validation import short_repr
 from looselabels.auditing.audit import TAKEN_TO_BE_RIGHT, USELESS_FEATURES, Audit
+from looselabels.auditing.pages import violated_assumptions as violated_assumptions
 from looselabels.auditing.report import facts, reviewed_sentence, verdict
 from looselabels.command.features import Features
 from looselabels.command.labels import Labels
@@ -100,19 +101,6 @@ def _describe_dependence(found):
         f"({'not tested' if finding.p_value is None else 'a test found no contradiction'})."
         for finding in found.findings
         if finding.kind == "instance" and not finding.found
-    ]
-
-
-def violated_assumptions(found: Audit) -> list[str]:
-    """Return sentences on assumptions that the data contradict.
-
-    Classes with identical label distributions are left out: the page has a section on them.
-    """
-    has_identical = bool(found.transition.indistinct_classes())
-    return [
-        finding.words
-        for finding in found.findings
-        if finding.found and not (has_identical and finding.kind == "identifiability")
     ]
 
 
