@@ -30,12 +30,16 @@ from looselabels.command.options import (
     quiet,
     repeatable_command,
     seed,
+    sheet,
     unlabeled,
 )
 from looselabels.command.terminal import drop_broken_stdout, print_line, progress, shortest
 
 OK, BUG, USAGE, DATA, NOT_CONVERGED, IO, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 5, 130, 143
-SUFFIX = r"(?i)\.(csv|tsv|tab|txt|parquet|pq)(\.gz)?$"
+SUFFIX = (  # of a file with a table
+    r"(?i)\.(csv|tsv|tab|txt|parquet|pq|feather|arrow|ipc|xlsx|xlsm|jsonl|ndjson)"
+    r"(\.(gz|bz2|xz|zst))?$"
+)
 
 
 class NotConverged(Exception):
@@ -153,7 +157,7 @@ def main():
     type=click.Path(path_type=Path),
     help="Folder for the results.  [default: DATA-audit]",
 )
-@add_options(excel_safe, delimiter, seed, force, as_json, quiet, debug)
+@add_options(excel_safe, delimiter, sheet, seed, force, as_json, quiet, debug)
 def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options):
     """Find wrong labels in the table DATA and suggest corrections.
 
@@ -167,9 +171,10 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
       looselabels audit animals.csv --label species --id name --decisions decisions.csv
       looselabels audit photos/ --features embeddings.npy
 
-    DATA is a CSV or Parquet file, - for CSV from stdin, or a folder of images with one subfolder
-    per class. The folder of results contains labels.csv (the table with suggestions), report.html,
-    summary.json, transition.json and model/.
+    DATA is a CSV, Parquet, Feather, Excel (.xlsx) or JSON lines (.jsonl) file, - for CSV from
+    stdin, or a folder of images with one subfolder per class. The folder of results contains
+    labels.csv (the table with suggestions; .parquet or .feather if DATA is such a file),
+    report.html, summary.json, transition.json and model/.
     """
     from looselabels._files import new_folder
     from looselabels.auditing.audit import audit as audit_rows
@@ -183,6 +188,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
         read_review,
         write_accepted,
     )
+    from looselabels.command.writing import format_note
 
     check = partial(check_folder, force=force, written=results.AUDIT_FILES)
     out = check(_out(data, out, "audit"))
@@ -198,6 +204,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
         )
         begin("auditing")
         found = audit_rows(clf, review.labels, random_state=options["seed"])
+        notes += format_note(data)
         content = results.page_content(
             found, labels, _file_name(data), repeatable_command(), notes, features, options["seed"]
         )
@@ -230,7 +237,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     type=click.Path(path_type=Path),
     help="Folder for the model.  [default: DATA-model]",
 )
-@add_options(delimiter, seed, force, as_json, quiet, debug)
+@add_options(delimiter, sheet, seed, force, as_json, quiet, debug)
 def fit(data, out, force, as_json, quiet, debug, **options):
     """Learn the classes of the table DATA and save a model.
 
@@ -272,7 +279,10 @@ def fit(data, out, force, as_json, quiet, debug, **options):
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", default="-")
 @click.option(
-    "-o", "--out", default="-", help="File (.csv, .tsv, .parquet).  [default: CSV to stdout]"
+    "-o",
+    "--out",
+    default="-",
+    help="File (.csv, .tsv, .parquet, .feather).  [default: CSV to stdout]",
 )
 @click.option(
     "--label", metavar="COLUMN", help="Column of labels to take into account, if DATA has one."
@@ -285,8 +295,10 @@ def fit(data, out, force, as_json, quiet, debug, **options):
     help="File with the features of the rows of DATA, for a model that was fitted to such a file.",
 )
 @click.option("--all-classes", is_flag=True, help="Add a column of probabilities per class.")
-@add_options(excel_safe, delimiter, force, quiet, debug)
-def predict(model, data, out, features, excel_safe, delimiter, force, quiet, debug, **options):
+@add_options(excel_safe, delimiter, sheet, force, quiet, debug)
+def predict(
+    model, data, out, features, excel_safe, delimiter, sheet, force, quiet, debug, **options
+):
     """Predict the classes of the rows of DATA.
 
     \b
@@ -294,9 +306,9 @@ def predict(model, data, out, features, excel_safe, delimiter, force, quiet, deb
       looselabels predict animals-audit/model new.csv -o classes.csv
       cat new.csv | looselabels predict animals-audit/model - | head
 
-    MODEL is a folder written by audit or fit. DATA is a CSV or Parquet file, - for CSV from
-    stdin, or a folder of images, if the model was fitted to one. It is read in blocks, so that it
-    need not fit into memory.
+    MODEL is a folder written by audit or fit. DATA is a CSV, Parquet, Feather, Excel (.xlsx) or
+    JSON lines (.jsonl) file, - for CSV from stdin, or a folder of images, if the model was fitted
+    to one. It is read in blocks, so that it need not fit into memory (except Excel).
     """
     from looselabels.command import tables
     from looselabels.command.feature_file import FeatureFile
@@ -304,9 +316,10 @@ def predict(model, data, out, features, excel_safe, delimiter, force, quiet, deb
     from looselabels.command.models import read_model, with_classes
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_file
-    from looselabels.command.writing import table_writer
+    from looselabels.command.writing import check_writable, table_writer
 
     check_file(out, force)
+    check_writable(out)
     loaded, done = read_model(model), 0
     shows_count = not quiet and sys.stderr.isatty()
     writer = table_writer(out, force=force, excel_safe=excel_safe)
@@ -315,7 +328,8 @@ def predict(model, data, out, features, excel_safe, delimiter, force, quiet, deb
     if is_folder:
         blocks = image_folder_blocks(data)
     else:
-        blocks = tables.read_blocks(data, label=options["label"], delimiter=delimiter)
+        reading = {"label": options["label"], "delimiter": delimiter, "sheet": sheet}
+        blocks = tables.read_blocks(data, **reading)
     with collect_warnings() as notes, writer as write:
         for frame in blocks:
             rows = None if file is None else file.of(frame, PATH if is_folder else None, done)
@@ -340,10 +354,11 @@ def predict(model, data, out, features, excel_safe, delimiter, force, quiet, deb
     "-o",
     "--out",
     type=click.Path(path_type=Path),
-    help="File (.csv, .tsv, .parquet).  [default: DATA-corrected.csv or .parquet]",
+    help="File (.csv, .tsv, .parquet, .feather).  [default: DATA-corrected, the format of DATA "
+    "or .csv]",
 )
-@add_options(delimiter, force, debug)
-def apply(data, decisions, label, unlabeled, out, delimiter, force, debug, **options):
+@add_options(delimiter, sheet, force, debug)
+def apply(data, decisions, label, unlabeled, out, delimiter, sheet, force, debug, **options):
     """Correct the labels of the table DATA as decided in DECISIONS, one file or more.
 
     \b
@@ -357,9 +372,10 @@ def apply(data, decisions, label, unlabeled, out, delimiter, force, debug, **opt
     """
     from looselabels.command.decisions import correct
     from looselabels.command.labels import Labels
+    from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_file
     from looselabels.command.tables import read_table
-    from looselabels.command.writing import table_writer
+    from looselabels.command.writing import check_writable, table_writer
 
     out = _out(data, out, f"corrected{_suffix(data)}")
     log = out.with_name(re.sub(SUFFIX, "", out.name) + "-changes.csv")
@@ -369,15 +385,19 @@ def apply(data, decisions, label, unlabeled, out, delimiter, force, debug, **opt
         ):
             raise click.UsageError(f"{path} is an input and is not replaced. Pass another --out.")
         check_file(path, force)
-    frame = read_table(data, label=label, delimiter=delimiter)
-    labels = Labels(label, unlabeled)
-    corrected, changes, sentence = correct(frame, labels, options["id"], decisions)
+    check_writable(out)
+    with collect_warnings() as notes:
+        frame = read_table(data, label=label, delimiter=delimiter, sheet=sheet)
+        labels = Labels(label, unlabeled)
+        corrected, changes, sentence = correct(frame, labels, options["id"], decisions)
     with (
         table_writer(out, force=force) as write_table,
         table_writer(log, force=force) as write_changes,
     ):
         write_table(corrected)
         write_changes(changes)
+    for note in notes:
+        print_line(f"Note: {note}")
     print_line(sentence)
     print_line(f"Table: {shortest(out)}")
     print_line(f"Changes: {shortest(log)}")
@@ -481,7 +501,9 @@ def _file_name(data):
 
 
 def _suffix(data):
-    return ".parquet" if str(data).lower().endswith((".parquet", ".pq")) else ".csv"
+    from looselabels.command.writing import suffix_for
+
+    return suffix_for(data)
 
 
 def _read(data, options):
@@ -511,7 +533,8 @@ def _read(data, options):
     if is_folder:
         frame = read_image_folder(data)
     else:
-        frame = read_table(data, label=labels.column, delimiter=options["delimiter"])
+        reading = {name: options[name] for name in ("label", "delimiter", "sheet")}
+        frame = read_table(data, **reading)
     options["image"] = image_column(frame, options["image"], labels.column)
     return frame, labels
 

@@ -99,6 +99,9 @@ delimiter = click.option(
     callback=_character,
     help="Character between the cells of a CSV file.  [default: comma; tab for .tsv]",
 )
+sheet = click.option(
+    "--sheet", metavar="NAME", help="Sheet of an Excel file.  [default: the first one]"
+)
 unlabeled = click.option(
     "--unlabeled",
     multiple=True,

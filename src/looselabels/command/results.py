@@ -40,8 +40,8 @@ N_SAMPLED = 1000  # rows that tell whether a column is text
 COLUMNS = ("suggestion", "suggestion_proba", "label_proba", "doubt", "why")
 # What an audit writes, as a tree for `unexpected_files`.
 AUDIT_FILES = {
-    **dict.fromkeys(("labels.csv", "labels.parquet", "report.html", "decisions.csv")),
-    **dict.fromkeys(("summary.json", "transition.json")),
+    **dict.fromkeys(("labels.csv", "labels.parquet", "labels.feather", "report.html")),
+    **dict.fromkeys(("summary.json", "transition.json", "decisions.csv")),
     "model": MODEL_FILES,
 }
 
