@@ -269,8 +269,9 @@ def parse_json(text, **options):
     ...
     ValueError: the key 'a' is there twice
     """
-    checks = {"parse_constant": _refuse_constant, "object_pairs_hook": _distinct_keys}
-    return json.loads(text, **checks, **options)
+    return json.loads(
+        text, parse_constant=_refuse_constant, object_pairs_hook=_distinct_keys, **options
+    )
 
 
 def _refuse_constant(constant):

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import traceback
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from looselabels.command.options import (
     repeatable_command,
     seed,
     sheet,
+    spelling,
     unlabeled,
 )
 from looselabels.command.terminal import drop_broken_stdout, print_line, progress, shortest
@@ -252,6 +254,7 @@ def fit(data, out, force, as_json, quiet, debug, **options):
     from looselabels.command.notes import collect_warnings, ignored_columns
     from looselabels.command.places import check_folder
     from looselabels.command.results import to_json
+    from looselabels.command.spelling import describe_variants, spelling_variants
 
     check = partial(check_folder, force=force, written=MODEL_FILES)
     out = check(_out(data, out, "model"))
@@ -264,7 +267,8 @@ def fit(data, out, force, as_json, quiet, debug, **options):
         begin("saving")
         with new_folder(out, check) as folder:
             write_model(folder, clf, features)
-    notes += ignored_columns(features)
+    variants = [] if labels.design else spelling_variants(Counter(y))
+    notes += ignored_columns(features) + describe_variants(variants)
     for note in notes:
         print_line(f"Note: {note}")
     print_line(f"Model: {shortest(out)}")
@@ -287,7 +291,7 @@ def fit(data, out, force, as_json, quiet, debug, **options):
 @click.option(
     "--label", metavar="COLUMN", help="Column of labels to take into account, if DATA has one."
 )
-@unlabeled
+@add_options(unlabeled, spelling)
 @click.option(
     "--features",
     type=click.Path(dir_okay=False, exists=True),
@@ -316,11 +320,13 @@ def predict(
     from looselabels.command.models import read_model, with_classes
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_file
+    from looselabels.command.spelling import read_merges
     from looselabels.command.writing import check_writable, table_writer
 
     check_file(out, force)
     check_writable(out)
     loaded, done = read_model(model), 0
+    options["merge"] = read_merges(options["merge"])
     shows_count = not quiet and sys.stderr.isatty()
     writer = table_writer(out, force=force, excel_safe=excel_safe)
     file = None if features is None else FeatureFile(features)
@@ -349,7 +355,7 @@ def predict(
 @click.argument("data")
 @click.argument("decisions", nargs=-1, required=True, type=click.Path(dir_okay=False))
 @click.option("--label", required=True, metavar="COLUMN", help="Column of labels, as in the audit.")
-@add_options(id_column, unlabeled)
+@add_options(id_column, unlabeled, spelling)
 @click.option(
     "-o",
     "--out",
@@ -374,6 +380,7 @@ def apply(data, decisions, label, unlabeled, out, delimiter, sheet, force, debug
     from looselabels.command.labels import Labels
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_file
+    from looselabels.command.spelling import read_merges
     from looselabels.command.tables import read_table
     from looselabels.command.writing import check_writable, table_writer
 
@@ -388,7 +395,8 @@ def apply(data, decisions, label, unlabeled, out, delimiter, sheet, force, debug
     check_writable(out)
     with collect_warnings() as notes:
         frame = read_table(data, label=label, delimiter=delimiter, sheet=sheet)
-        labels = Labels(label, unlabeled)
+        merge = read_merges(options["merge"])
+        labels = Labels(label, unlabeled, strip=options["strip"], merge=merge)
         corrected, changes, sentence = correct(frame, labels, options["id"], decisions)
     with (
         table_writer(out, force=force) as write_table,
@@ -514,6 +522,7 @@ def _read(data, options):
     from looselabels.command.image_folder import read_image_folder
     from looselabels.command.images import image_column
     from looselabels.command.labels import Labels
+    from looselabels.command.spelling import read_merges
     from looselabels.command.tables import read_table
 
     is_folder = Path(data).is_dir()
@@ -529,6 +538,8 @@ def _read(data, options):
         options["negative"],
         0.0 if design is not None and noise == "estimate" else noise,
         None if design is None else _read_design(design),
+        strip=options["strip"],
+        merge=read_merges(options["merge"]),
     )
     if is_folder:
         frame = read_image_folder(data)
@@ -651,8 +662,9 @@ def _draw(transition, file, kind):
 def _print_findings(content, out):
     """Print what an audit found, in a few lines."""
     from looselabels.command.notes import describe_result
+    from looselabels.command.spelling import describe_variants
 
-    for note in content["warnings"]:
+    for note in content["warnings"] + describe_variants(content["variants"]):
         print_line(f"Note: {note}")
     for sentence in describe_result(content):
         print_line(sentence)

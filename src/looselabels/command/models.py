@@ -49,7 +49,16 @@ def read_model(folder: Path) -> tuple[DecoupledClassifier, Features]:
 
 
 def with_classes(
-    frame, clf, features: Features, *, rows=None, label=None, unlabeled=(), all_classes=False
+    frame,
+    clf,
+    features: Features,
+    *,
+    rows=None,
+    label=None,
+    unlabeled=(),
+    strip=False,
+    merge=None,
+    all_classes=False,
 ):
     """Return a table with predicted classes as additional columns.
 
@@ -66,6 +75,8 @@ def with_classes(
         each label in a further column.
     unlabeled : sequence of str, default=()
         Cells of `label` that mean "no label", in addition to empty ones.
+    strip, merge : bool and mapping
+        How labels are spelled, as in `Labels`.
     all_classes : bool, default=False
         Whether to add a column with the probability of each class.
     """
@@ -73,7 +84,7 @@ def with_classes(
     proba, doubt = clf.predict_proba(X), {}
     if label is not None:
         known = clf.transition_.labels
-        y = cells_as_labels(frame[label], unlabeled, known)
+        y = cells_as_labels(frame[label], unlabeled, known, strip=strip, merge=merge)
         check_known(y, tuple(dict.fromkeys((*known, None))), label)
         # a missing label that the transition does not include says nothing about the class
         rows = [i for i, name in enumerate(y) if name is not None or None in known]

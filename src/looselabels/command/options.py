@@ -1,9 +1,10 @@
 """The options of the command `looselabels`, and the command line that repeats a run."""
 
 from pathlib import Path
-from shlex import quote
 
 import click
+
+from looselabels.command.shell import shell_word, split_pair
 
 MODELS = click.Choice(["auto", "forest", "linear", "kernel", "boosting"])
 WITHOUT_EFFECT = ("out", "force", "as_json", "quiet", "debug", "jobs", "strict")  # on the numbers
@@ -34,9 +35,10 @@ def repeatable_command() -> str:
         option = [] if name == "data" else [f"--{name.replace('_', '-')}"]
         for one in value if isinstance(value, tuple) else (value,):
             is_path = is_feature_file(one) if name == "features" else name in PATHS and one != "-"
+            is_path |= name == "merge" and Path(one).is_file()
             one = Path(one).absolute().name if is_path else one
             words += option if one is True else [*option, str(one)]
-    return " ".join(quote(word) for word in words)
+    return " ".join(map(shell_word, words))
 
 
 # ------------------------------------------------------------------------------------------ values
@@ -63,6 +65,13 @@ def _character(_context, _parameter, value):
     value = {None: None, "\\t": "\t", "tab": "\t"}.get(value, value)
     if value is not None and (len(value) != 1 or value in '"\r\n\0'):
         raise click.BadParameter(f"{value!r} is not a single character, such as ';' or '\\t'.")
+    return value
+
+
+def _merges(_context, _parameter, value):
+    for word in value:
+        if split_pair(word) is None and not Path(word).is_file():
+            raise click.BadParameter(f"{word!r} is neither FROM=TO nor a file.")
     return value
 
 
@@ -135,9 +144,25 @@ about_review = add_options(
         help="Write decisions.csv, which accepts suggested classes with a probability above P.",
     ),
 )
+spelling = add_options(
+    click.option(
+        "--strip",
+        is_flag=True,
+        help="Remove spaces around labels, and repeated spaces in them.",
+    ),
+    click.option(
+        "--merge",
+        multiple=True,
+        callback=_merges,
+        metavar="FROM=TO",
+        help="Read the label FROM as TO, or a file of such pairs: JSON, or a CSV file with the "
+        "columns from and to. Can be repeated. Cells are not changed.",
+    ),
+)
 about_labels = add_options(
     click.option("--label", metavar="COLUMN", help="Column of labels; required for a table."),
     unlabeled,
+    spelling,
     click.option(
         "--negative",
         metavar="CLASS",
