@@ -22,6 +22,7 @@ from looselabels.command.options import (
     about_review,
     add_options,
     as_json,
+    check_about_labels,
     debug,
     delimiter,
     excel_safe,
@@ -32,6 +33,7 @@ from looselabels.command.options import (
     repeatable_command,
     seed,
     sheet,
+    source,
     spelling,
     unlabeled,
 )
@@ -151,7 +153,8 @@ def main():
 @click.option(
     "--proba",
     type=click.Path(dir_okay=False),
-    help="Out-of-sample p(label | x) of your own model, .npy; replaces --model.",
+    help="Out-of-sample p(label | x) of your own model, which replaces --model: a table with a "
+    "column per label, or .npy with the labels in sorted order, (unlabeled) last.",
 )
 @click.option(
     "-o",
@@ -169,7 +172,8 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
       looselabels audit animals.parquet --label species --unlabeled "?" -o out/
       looselabels audit pets.csv --label kind --negative other
       looselabels audit scans.csv --label finding --groups patient
-      looselabels audit animals.csv --label species --proba mine.npy
+      looselabels audit animals.csv --label species --proba mine.csv
+      looselabels audit both.csv --label species --source shop --design shops.json
       looselabels audit animals.csv --label species --id name --decisions decisions.csv
       looselabels audit photos/ --features embeddings.npy
 
@@ -200,6 +204,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
         frame, labels = _read(data, options)
         results.check_shown(frame, options["show"])
         review = read_review(frame, labels, options["id"], options["decisions"])
+        labels = _with_counts(labels, review.labels, options)
         begin("fitting")
         clf, X, features = _fit(
             frame, review.labels, labels, options, notes, proba, review.known_classes
@@ -262,6 +267,7 @@ def fit(data, out, force, as_json, quiet, debug, **options):
         begin("reading")
         frame, labels = _read(data, options)
         y = read_labels(frame, labels)
+        labels = _with_counts(labels, y, options)
         begin("fitting")
         clf, _, features = _fit(frame, y, labels, options, notes)
         begin("saving")
@@ -291,7 +297,7 @@ def fit(data, out, force, as_json, quiet, debug, **options):
 @click.option(
     "--label", metavar="COLUMN", help="Column of labels to take into account, if DATA has one."
 )
-@add_options(unlabeled, spelling)
+@add_options(unlabeled, spelling, source)
 @click.option(
     "--features",
     type=click.Path(dir_okay=False, exists=True),
@@ -429,7 +435,16 @@ def design(file, out, plot, force, as_json, debug):
     where coarse.json lists the classes that each label can stand for ("" is the missing label):
       {"meanings": {"dog": "dog", "canine": ["dog", "wolf"], "": ["dog", "wolf"]},
        "counts": {"dog": 200, "canine": 50, "": 10}, "noise": 0.05}
-    or contains a transition, such as the transition.json of an audit.
+    or contains a transition, such as the transition.json of an audit. An audit takes counts that
+    are not in the file from the table; here they are equal.
+
+    \b
+    For several data sets in one table, with a column that names the data set of each row
+    (--source), the file has a design for each of them:
+      {"sources": {"shop": {"meanings": {"dog": "dog", "canine": ["dog", "wolf"]}, "noise": 0.05},
+                   "checked": {"meanings": {"dog": "dog", "wolf": "wolf"}}}}
+    Every class is taken to have the same share in all of them. If that is not so, add the rows of
+    each class: "sizes": {"shop": {"dog": 300, "wolf": 10}, "checked": {"dog": 20, "wolf": 20}}.
     """
     from looselabels._files import new_file
     from looselabels.command.places import check_file
@@ -527,20 +542,23 @@ def _read(data, options):
 
     is_folder = Path(data).is_dir()
     _set_columns(data, is_folder, options)
+    check_about_labels(options)
     design, noise = options["design"], options["noise"]
-    if design is not None and options["negative"] is not None:
-        raise click.UsageError(
-            "Pass either --negative or --design; a design can include the negative class."
-        )
     labels = Labels(
         options["label"],
         options["unlabeled"],
         options["negative"],
-        0.0 if design is not None and noise == "estimate" else noise,
+        noise if noise is not None else "estimate" if design is None else 0.0,
         None if design is None else _read_design(design),
         strip=options["strip"],
         merge=read_merges(options["merge"]),
+        source=options["source"],
+        label_rate=options["label_rate"],
     )
+    if labels.design and isinstance(labels.design.labels[0], tuple) != bool(labels.source):
+        raise click.UsageError(
+            f"{design}: --source is for a design with 'sources', and such a design needs --source."
+        )
     if is_folder:
         frame = read_image_folder(data)
     else:
@@ -548,6 +566,15 @@ def _read(data, options):
         frame = read_table(data, **reading)
     options["image"] = image_column(frame, options["image"], labels.column)
     return frame, labels
+
+
+def _with_counts(labels, y, options):
+    """Return what was specified about labels, with what follows from their counts."""
+    from looselabels.command.design import class_prior
+
+    if labels.design is not None:
+        labels = labels._replace(design=_read_design(options["design"], y))
+    return labels._replace(class_prior=class_prior(y, labels, options["class_share"]))
 
 
 def _set_columns(data, is_folder, options):
@@ -576,10 +603,12 @@ def _fit(frame, y, labels, options, notes, proba=None, known_classes=None):
     if proba is not None:
         if options["groups"] is not None:
             raise click.UsageError("Pass either --groups or --proba, which needs no fit.")
-        label_proba = _load_proba(proba)
+        label_proba = fitting.read_proba(proba, y, labels)
         clf = fitting.fit_from_proba(label_proba, y, labels, known_classes=known_classes, seed=seed)
         return clf, None, None
     groups = read_groups(frame, options["groups"], labels.column)
+    if labels.source not in (None, options["groups"]):
+        frame = frame.drop(columns=labels.source)  # it is not a feature
     features, X = _features(frame, labels.column, options)
     notes.extend(features.notes)
     clf = fitting.fit(
@@ -624,25 +653,12 @@ def _features(frame, label, options):
     )
 
 
-def _load_proba(path):
-    import numpy as np
-
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path} is not an array of numbers (.npy): {error}") from None
-    if not isinstance(found, np.ndarray):
-        found.close()
-        raise ValueError(f"{path} is an archive of arrays (.npz); save one of them with np.save.")
-    return found
-
-
-def _read_design(path):
+def _read_design(path, y=None):
     """Return the transition of a design file; an error names the file and the help."""
     from looselabels.command.design import read_design
 
     try:
-        return read_design(path)
+        return read_design(path, y)
     except (ValueError, TypeError, RecursionError) as error:
         reason = " ".join(str(error).split()).removesuffix(".")
         raise click.UsageError(f"{path}: {reason}. See looselabels design --help.") from None

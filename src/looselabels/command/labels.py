@@ -5,10 +5,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from looselabels._names import UNLABELED, listed, plain_name
 from looselabels._validation import short_repr
+from looselabels.command.sources import nearest
 from looselabels.command.spelling import as_text, joined, respelled
-from looselabels.transition import Transition
+from looselabels.command.tables import row_location
+from looselabels.transition import Transition, is_missing
 
 MIN_ROWS = 10  # needed for cross-validation
 MAX_UNSUSPICIOUS = 20  # distinct labels; with more, the column may be an identifier
@@ -25,6 +29,9 @@ class Labels(NamedTuple):
     design: Transition | None = None  #: p(label | class), if specified
     strip: bool = False  #: whether spaces around a label, and repeated ones in it, are removed
     merge: Mapping[str, str] = MappingProxyType({})  #: the label to use instead, by spelling
+    source: str | None = None  #: the column that names the data set of each row
+    class_prior: dict | None = None  #: the share of each class, if specified
+    label_rate: float | None = None  #: the labeled share of each positive class, if specified
 
 
 def read_labels(frame, labels: Labels) -> list:
@@ -38,14 +45,51 @@ def read_labels(frame, labels: Labels) -> list:
     ['cat', None, 'dog', None, 'cat']
     """
     known = () if labels.design is None else labels.design.labels
-    spelling = {"strip": labels.strip, "merge": labels.merge}
-    column = cells_as_labels(frame[labels.column], labels.unlabeled, known, **spelling)
+    column = labels_of(frame, labels, known)
     if labels.design is not None:
         check_known(column, known, labels.column)
-    distinct = {cell for cell in column if cell is not None}
-    _check_labels(labels, distinct, sum(cell is not None for cell in column), len(column))
+    given = [label for label in column if not is_missing(label)]
+    distinct = set(given if labels.source is None else [label for _, label in given])
+    _check_labels(labels, distinct, len(given), len(column))
     _warn_of_unused_words(frame, labels)
     return column
+
+
+def labels_of(frame, labels: Labels, known=()) -> list:
+    """Return the labels of a table without checks; with a source, they are (source, label)."""
+    cells, spelling = frame[labels.column], {"strip": labels.strip, "merge": labels.merge}
+    if labels.source is None:
+        return cells_as_labels(cells, labels.unlabeled, known, **spelling)
+    sources = _read_sources(frame, labels.source, tuple(dict.fromkeys(name for name, _ in known)))
+    column = np.empty(len(cells), dtype=object)
+    for source in set(sources):
+        rows = [row for row, name in enumerate(sources) if name == source]
+        own = [label for name, label in known if name == source]
+        found = cells_as_labels(cells.iloc[rows], labels.unlabeled, own, **spelling)
+        for row, label in zip(rows, found, strict=True):
+            column[row] = (source, label)
+    return column.tolist()
+
+
+def _read_sources(frame, column, known) -> list:
+    """Return the data set of each row; raise if the design does not include it."""
+    if column not in frame:
+        raise ValueError(
+            f"The table has no column {short_repr(column)}.{nearest(column, list(frame.columns))}"
+        )
+    sources = cells_as_labels(frame[column], known=known)
+    if None in sources:
+        raise ValueError(
+            f"{row_location(frame, sources.index(None))}: column {short_repr(column)} is empty, "
+            "but each row needs a source."
+        )
+    unknown = sorted(set(sources) - set(known), key=str)
+    if unknown:
+        raise ValueError(
+            f"Column {short_repr(column)} names the sources {listed(unknown)}, which the design "
+            f"does not include; it has {listed(known)}."
+        )
+    return sources
 
 
 def cells_as_labels(cells, unlabeled=(), known=(), *, strip=False, merge=None) -> list:
@@ -85,16 +129,20 @@ def cells_as_labels(cells, unlabeled=(), known=(), *, strip=False, merge=None) -
 
 def check_known(labels, known, column) -> None:
     """Raise if the column contains labels that are not `known`."""
-    unknown = sorted({label for label in labels if label not in known}, key=str)
-    if unknown == [None]:
+    unknown = set(labels).difference(known)
+    missing = sorted(filter(is_missing, unknown), key=str)
+    wrong = sorted(unknown.difference(missing), key=str)
+    if wrong:
         raise ValueError(
-            f"Column {short_repr(column)} has rows without a label, but the design does not "
-            'include a missing label. Add what it means, such as "": ["dog", "wolf"].'
+            f"Column {short_repr(column)} holds {listed(wrong)}; the known labels are "
+            f"{listed(known)}. Correct the cells, or use --merge, or --unlabeled if they mean 'no "
+            "label'."
         )
-    if unknown:
+    if missing:
+        source = f" of source {short_repr(missing[0][0])}" if missing[0] is not None else ""
         raise ValueError(
-            f"Column {short_repr(column)} holds {listed(unknown)}; the known labels are "
-            f"{listed(known)}. Correct the cells, or use --unlabeled if they mean 'no label'."
+            f"Column {short_repr(column)} has rows{source} without a label, but the design does "
+            'not include a missing label. Add what it means, such as "": ["dog", "wolf"].'
         )
 
 
