@@ -273,15 +273,19 @@ def import_extra(module: str, install: str):
         raise ImportError(f"This needs {name}: pip install {install}") from None
 
 
-def parse_json(text):
+def parse_json(text, **options):
     """Return the content of strict JSON: without NaN and infinity, and with distinct keys.
+
+    `options` are those of `json.loads`.
 
     >>> parse_json('{"a": 1, "a": 2}')
     Traceback (most recent call last):
     ...
     ValueError: the key 'a' is there twice
     """
-    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_distinct_keys)
+    return json.loads(
+        text, parse_constant=_refuse_constant, object_pairs_hook=_distinct_keys, **options
+    )
 
 
 def _refuse_constant(constant):

@@ -8,8 +8,10 @@ gzip file has no size to check), 107 (no markup is read). In test_cli.py: 8, 10,
 
 import io
 import json
+import os
 import pickle
 import re
+import subprocess
 from pathlib import Path
 from shutil import copytree
 from types import SimpleNamespace
@@ -264,13 +266,67 @@ def test_hostile_names_are_predicted(hostile):
     assert "p(\\x1b[31mred)" in after.columns
 
 
-def test_labels_that_are_nearly_equal_are_noted():
+def words_of(command):
+    """Return the words of a command as a shell reads them."""
+    words = ["bash", "-c", f"printf '%s\\0' {command}"]
+    environment = os.environ | {"LC_ALL": "C.UTF-8"}
+    done = subprocess.run(words, capture_output=True, check=True, env=environment, timeout=60)
+    return done.stdout.decode().split("\0")[:-1]
+
+
+@pytest.mark.parametrize(
+    "variants",
+    [
+        ("cat ", "  cat"),
+        ("Cat", "CAT "),
+        ("C'a't\u00a0", "c'a't"),
+        ("C\tat\n=x\\", "c at =X\\"),
+        ("-Cat=$HOME", "-cat=$HOME"),
+    ],
+)
+def test_variants_of_a_label_are_found_and_merged_by_the_command_on_the_page(variants):
+    frame = animals(names=(variants[0], "dog"))
+    rows = frame.index[::4]
+    frame.loc[rows, "species"] = frame.loc[rows, "species"].replace(*variants)
+    frame.to_csv("data.csv", index=False)
+    found = called("audit", "data.csv", "--label", "species", *QUICK, "--json")
+    assert found.code == 0, found.err
+    (variant,) = json.loads(found.out)["variants"]
+    assert variant["labels"] == sorted(variants)
+    assert "differ only in case or spaces. To merge them, add --" in found.err
+    found = called(*words_of(variant["command"])[1:], "--json")
+    assert found.code == 0, found.err
+    summary = json.loads(found.out)
+    assert summary["variants"] == []
+    assert len(summary["classes"]) == 2
+    assert "case or spaces" not in found.err
+    assert "matches no cell" not in found.err
+    assert read_csv("data-audit/labels.csv")["species"].isin(variants).sum() > 30
+
+
+def test_a_model_of_merged_labels_reads_the_same_spellings():
+    animals(names=("Cat ", "dog")).to_csv("data.csv", index=False)
+    words = ("--merge", "Cat=cat", "--strip")
+    found = called("fit", "data.csv", "--label", "species", *QUICK, *words)
+    assert found.code == 0, found.err
+    predict = ("predict", "data-model", "data.csv", "--label", "species")
+    assert "holds ['Cat ']; the known labels are ('cat', 'dog'" in called(*predict).err
+    assert called(*predict, *words).code == 0
+
+
+def test_a_word_that_merges_nothing_is_refused():
+    found = called("audit", "data.csv", "--label", "species", "--merge", "Cat")
+    assert found.code == 2
+    assert "'Cat' is neither FROM=TO nor a file" in found.err
+
+
+def test_variants_are_noted_by_fit():
     frame = animals()
     frame.loc[:40, "species"] = frame.loc[:40, "species"].replace("cat", "Cat ")
     frame.to_csv("data.csv", index=False)
     found = called("fit", "data.csv", "--label", "species", *QUICK)
     assert found.code == 0, found.err
-    assert "Labels ['Cat ', 'cat'] differ only in case or spaces." in found.err
+    assert "Labels ['Cat ', 'cat'] differ only in case or spaces. To merge them, add" in found.err
 
 
 @pytest.mark.parametrize(

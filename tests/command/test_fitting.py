@@ -9,8 +9,9 @@ from sklearn.pipeline import Pipeline
 
 from looselabels import DecoupledClassifier, Transition
 from looselabels.command import fitting
-from looselabels.command.fitting import fit, fit_from_proba
+from looselabels.command.fitting import fit, fit_from_proba, read_proba
 from looselabels.command.labels import Labels
+from looselabels.command.tables import TableError
 from looselabels.learning.density import KernelDensityClassifier
 from looselabels.learning.forest import BalancedForestClassifier
 
@@ -96,3 +97,57 @@ def test_known_classes_reach_the_classifier(monkeypatch):
     fit_from_proba(np.eye(2), ["cat", "dog"], labels, known_classes=known)
     fit(np.zeros((2, 1)), ["cat", "dog"], labels, model="kernel")
     assert passed == [known, known, None]
+
+
+def test_class_shares_of_labels_that_are_all_there_are_matched(fitted):
+    y = [label or "cat" for label in fitted.y]
+    shares = {"cat": 0.45, "dog": 0.55}
+    clf = fit(fitted.X, y, fitted.labels._replace(class_prior=shares), model="kernel")
+    assert clf.class_prior_.tolist() == [0.45, 0.55]
+    assert clf.class_proba_.mean(axis=0).tolist() == pytest.approx([0.45, 0.55], abs=0.02)
+
+
+# ----------------------------------------------------------------------------------------- --proba
+
+Y = ["cat", "dog", None, "dog"]
+TABLE = "dog,cat\n0.25,0.75\n1,0\n0.5,0.5\n0,1\n"
+
+
+def test_columns_of_probabilities_are_matched_by_name(file):
+    noisy = Labels("y", noise=0.1)
+    y = ["cat", "dog", "dog", "dog"]
+    clf = fit_from_proba(read_proba(file(TABLE), y, noisy), y, noisy)
+    assert clf.labels_.tolist() == ["cat", "dog"]
+    assert clf.label_scores_.label_proba[0].tolist() == [0.75, 0.25]
+    with pytest.raises(ValueError, match=r"names \['cow'\]; it can name \('cat', 'dog'\)"):
+        fit_from_proba(read_proba(file(TABLE.replace("cat", "cow")), y, noisy), y, noisy)
+    with pytest.raises(ValueError, match=r"lacks \['dog'\]; it must name"):
+        fit_from_proba(read_proba(file("cat\n1\n1\n1\n1\n"), y, noisy), y, noisy)
+
+
+def test_labels_that_are_missing_at_random_need_no_column(file):
+    found = read_proba(file(TABLE), Y, Labels("y"))
+    assert found.iloc[0].tolist() == [0.25 * 0.75, 0.75 * 0.75, 0.25]
+    full = TABLE.replace("\n", ",0\n").replace("cat,0", "cat,(unlabeled)")
+    for table, labels in ((full, Labels("y")), (TABLE, Labels("y", negative="other"))):
+        assert read_proba(file(table), Y, labels).iloc[1, :2].tolist() == [1, 0]
+
+
+def test_numbers_are_labels_and_pairs_have_colons(file):
+    y = [0, 1, 1, 1]
+    table = file(TABLE.replace("dog,cat", "1,0"))
+    clf = fit_from_proba(read_proba(table, y, Labels("y")), y, Labels("y", noise=0.1))
+    assert clf.label_scores_.label_proba[0].tolist() == [0.75, 0.25]
+    design = Transition.combine({"A": Transition.identity(["cat", "dog"])}, {"A": 1})
+    labels = Labels("y", design=design, source="s", noise=0.1)
+    found = read_proba(file(TABLE.replace("dog,cat", "A: dog,A: cat")), y, labels)
+    assert list(found.columns) == [("A", "dog"), ("A", "cat")]
+    pairs = [("A", name) for name in ("cat", "dog", "dog", "dog")]
+    clf = fit_from_proba(found, pairs, labels)
+    assert clf.label_scores_.label_proba[0].tolist() == [0.75, 0.25]
+
+
+def test_a_cell_that_is_no_number_is_named(file):
+    path = file(TABLE.replace("0.5,0.5", "0.5,x"))
+    with pytest.raises(TableError, match=r"data.csv, line 4, column 'cat': 'x' is not a number"):
+        read_proba(path, Y, Labels("y"))

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from looselabels import Transition
-from looselabels.command.labels import MIN_ROWS, Labels, cells_as_labels, check_known, read_labels
+from looselabels.command.labels import (
+    MIN_ROWS,
+    Labels,
+    cells_as_labels,
+    check_known,
+    read_labels,
+)
 from looselabels.command.notes import collect_warnings
 from tests.command.calls import pd
 
@@ -86,13 +92,12 @@ def test_one_label_and_a_negative_class_are_enough():
     assert read_labels(column(*["a", None] * 6), Labels("y", negative="b")) == ["a", None] * 6
 
 
-def test_likely_mistakes_are_warnings():
+def test_words_that_match_no_cell_are_warnings():
+    merge = {"Cat ": "cat", "cow": "dog"}
     with collect_warnings() as notes:
-        read_labels(column(*["Cat ", "cat", "dog"] * 4), Labels("y", unlabeled=("?",)))
-    assert notes == [
-        "--unlabeled '?' matches no cell.",
-        "Labels ['Cat ', 'cat'] differ only in case or spaces.",
-    ]
+        labels = Labels("y", unlabeled=("?",), merge=merge)
+        assert set(read_labels(column(*["Cat ", "cat", "dog"] * 4), labels)) == {"cat", "dog"}
+    assert notes == ["--unlabeled '?' matches no cell.", "--merge 'cow' matches no cell."]
 
 
 def test_warnings_come_in_the_order_of_the_table_in_every_run():
@@ -119,3 +124,29 @@ def test_labels_must_be_those_of_the_design():
         read_labels(column(*"abc" * 4), known)
     with pytest.raises(ValueError, match="the design does not include a missing label"):
         check_known(["a", None], known.design.labels, "y")
+
+
+def test_stripped_labels_keep_their_case_and_single_spaces():
+    cells = [" a  b\t", "a b", "A b", "\u00a0a b", "  ", " ?"]
+    found = cells_as_labels(pd.Series(cells, dtype=object), ("?",), strip=True)
+    assert found == ["a b", "a b", "A b", "a b", None, None]
+
+
+@pytest.mark.parametrize(
+    ("cells", "merge", "expected"),
+    [
+        (["a", "A", "b"], {"a": "A"}, ["A", "A", "b"]),
+        ([1, 2, 3], {"3": "2"}, [1, 2, 2]),
+        ([1.0, 2.0, 3.0], {"3": "other"}, [1, 2, "other"]),
+        ([" a", "a"], {" a": "b"}, ["b", "a"]),
+        ([None, "None"], {"None": "b"}, [None, "b"]),
+    ],
+)
+def test_merged_labels_keep_the_type_of_the_label_they_join(cells, merge, expected):
+    assert cells_as_labels(pd.Series(cells, dtype=object), merge=merge) == expected
+
+
+def test_merged_labels_are_found_in_the_design_and_among_missing_ones():
+    known = cells_as_labels(pd.Series(["one", "none"]), ("0",), (1, 2), merge={"one": "1"})
+    assert known == [1, "none"]
+    assert cells_as_labels(pd.Series(["none"]), ("0",), merge={"none": "0"}) == [None]

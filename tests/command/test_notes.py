@@ -54,6 +54,25 @@ def test_the_source_of_the_noise_is_said(noise, sentence):
     assert "Labels are missing at random" in words
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"class_prior": {"cat": 0.5, "dog": 0.45, "other": 0.05}, "negative": "other"},
+            "labeled follows from the class shares. You specified the class shares: cat 50%, dog 4",
+        ),
+        (
+            {"label_rate": 0.9, "class_prior": {"cat": 0.5, "dog": 0.5}, "negative": "other"},
+            "You specified that 90% of the rows of each class are labeled, and none of 'other'.",
+        ),
+    ],
+)
+def test_class_shares_and_label_rates_are_said_to_be_specified(options, sentence):
+    words = described(**options)[1]
+    assert sentence in words
+    assert "missing at random" not in words
+
+
 def test_the_result_has_the_accuracy_of_the_labels_and_the_interval(fitted):
     content = audit(fitted.clf, fitted.y).summary()
     content["wrong"] |= {"expected": 4.0, "low": 2.0, "high": 7.0, "doubted": 3}

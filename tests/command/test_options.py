@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from looselabels.command import options
+from looselabels.estimation.transition import METHODS
 
 
 def parsed(*words, option):
@@ -37,6 +38,17 @@ def test_a_noise_rate_is_a_share(rate):
     assert f"'{rate}' is neither a number from 0 to 1" in message
 
 
+@pytest.mark.parametrize("word", ["cat", "cat=2", "=0.5", "cat=", "cat=nan"])
+def test_a_class_share_names_a_class_and_a_share(word):
+    words = ("--label", "y", "--class-share", word)
+    message = parsed(*words, option=options.about_labels)
+    assert f"{word!r} is not CLASS=SHARE, with a share from 0 to 1." in message
+
+
+def test_noise_accepts_what_the_classifier_accepts():
+    assert set(options.NOISE) == {"estimate", *METHODS}
+
+
 def test_the_command_is_repeated_without_folders_and_without_options_of_output():
     @click.command()
     @click.argument("data")
@@ -48,7 +60,10 @@ def test_the_command_is_repeated_without_folders_and_without_options_of_output()
 
     words = ["some/folder/a b.csv", "--label", "kind", "--unlabeled", "?", "--unlabeled", ""]
     words += ["--design", "other/d.json", "--jobs", "2", "-o", "out", "--excel-safe", "--force"]
+    words += ["--strip", "--merge", "a b=c", "--merge", "/dev/../etc/passwd", "--source", "s"]
+    words += ["--class-share", "cat=0.3", "--label-rate", "0.4", "--noise", "em"]
     assert CliRunner().invoke(audit, words).output == (
-        "looselabels audit 'a b.csv' --label kind --unlabeled '?' --unlabeled '' "
-        "--design d.json --excel-safe\n"
+        "looselabels audit 'a b.csv' --label kind --unlabeled '?' --unlabeled '' --strip "
+        "--merge 'a b=c' --merge passwd --noise em --design d.json --source s "
+        "--class-share cat=0.3 --label-rate 0.4 --excel-safe\n"
     )

@@ -29,7 +29,7 @@ BAD = {
     "Latin-1": (b"a,b\n1,caf\xe9\n", r"line 2: byte 0xe9 is not UTF-8 .*'é'.* Save .* UTF-8"),
     "UTF-8 cut at the end": (b"a,b\n1,2\n3,\xc3", r"line 3: byte 0xc3 is not UTF-8"),
     "UTF-16": ("a,b\n1,2\n".encode("utf-16"), r"is UTF-16; save it as UTF-8"),
-    "Excel": (b"PK\x03\x04rest", r"zip or Excel file; save it as CSV"),
+    "Excel": (b"PK\x03\x04rest", r"is a damaged zip or Excel file"),
     "nothing": (b"", r"is empty; it needs a header and rows"),
     "header only": (b"a,b\n", r"has a header but no rows"),
     "header without line end": (b"a,b", r"has a header but no rows"),

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import traceback
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from looselabels.command.options import (
     about_review,
     add_options,
     as_json,
+    check_about_labels,
     debug,
     delimiter,
     excel_safe,
@@ -30,12 +32,18 @@ from looselabels.command.options import (
     quiet,
     repeatable_command,
     seed,
+    sheet,
+    source,
+    spelling,
     unlabeled,
 )
 from looselabels.command.terminal import drop_broken_stdout, print_line, progress, shortest
 
 OK, BUG, USAGE, DATA, NOT_CONVERGED, IO, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 5, 130, 143
-SUFFIX = r"(?i)\.(csv|tsv|tab|txt|parquet|pq)(\.gz)?$"
+SUFFIX = (  # of a file with a table
+    r"(?i)\.(csv|tsv|tab|txt|parquet|pq|feather|arrow|ipc|xlsx|xlsm|jsonl|ndjson)"
+    r"(\.(gz|bz2|xz|zst))?$"
+)
 
 
 class NotConverged(Exception):
@@ -145,7 +153,8 @@ def main():
 @click.option(
     "--proba",
     type=click.Path(dir_okay=False),
-    help="Out-of-sample p(label | x) of your own model, .npy; replaces --model.",
+    help="Out-of-sample p(label | x) of your own model, which replaces --model: a table with a "
+    "column per label, or .npy with the labels in sorted order, (unlabeled) last.",
 )
 @click.option(
     "-o",
@@ -153,7 +162,7 @@ def main():
     type=click.Path(path_type=Path),
     help="Folder for the results.  [default: DATA-audit]",
 )
-@add_options(excel_safe, delimiter, seed, force, as_json, quiet, debug)
+@add_options(excel_safe, delimiter, sheet, seed, force, as_json, quiet, debug)
 def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options):
     """Find wrong labels in the table DATA and suggest corrections.
 
@@ -163,13 +172,15 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
       looselabels audit animals.parquet --label species --unlabeled "?" -o out/
       looselabels audit pets.csv --label kind --negative other
       looselabels audit scans.csv --label finding --groups patient
-      looselabels audit animals.csv --label species --proba mine.npy
+      looselabels audit animals.csv --label species --proba mine.csv
+      looselabels audit both.csv --label species --source shop --design shops.json
       looselabels audit animals.csv --label species --id name --decisions decisions.csv
       looselabels audit photos/ --features embeddings.npy
 
-    DATA is a CSV or Parquet file, - for CSV from stdin, or a folder of images with one subfolder
-    per class. The folder of results contains labels.csv (the table with suggestions), report.html,
-    summary.json, transition.json and model/.
+    DATA is a CSV, Parquet, Feather, Excel (.xlsx) or JSON lines (.jsonl) file, - for CSV from
+    stdin, or a folder of images with one subfolder per class. The folder of results contains
+    labels.csv (the table with suggestions; .parquet or .feather if DATA is such a file),
+    report.html, summary.json, transition.json and model/.
     """
     from looselabels._files import new_folder
     from looselabels.auditing.audit import audit as audit_rows
@@ -183,6 +194,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
         read_review,
         write_accepted,
     )
+    from looselabels.command.writing import format_note
 
     check = partial(check_folder, force=force, written=results.AUDIT_FILES)
     out = check(_out(data, out, "audit"))
@@ -192,12 +204,14 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
         frame, labels = _read(data, options)
         results.check_shown(frame, options["show"])
         review = read_review(frame, labels, options["id"], options["decisions"])
+        labels = _with_counts(labels, review.labels, options)
         begin("fitting")
         clf, X, features = _fit(
             frame, review.labels, labels, options, notes, proba, review.known_classes
         )
         begin("auditing")
         found = audit_rows(clf, review.labels, random_state=options["seed"])
+        notes += format_note(data)
         content = results.page_content(
             found, labels, _file_name(data), repeatable_command(), notes, features, options["seed"]
         )
@@ -230,7 +244,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     type=click.Path(path_type=Path),
     help="Folder for the model.  [default: DATA-model]",
 )
-@add_options(delimiter, seed, force, as_json, quiet, debug)
+@add_options(delimiter, sheet, seed, force, as_json, quiet, debug)
 def fit(data, out, force, as_json, quiet, debug, **options):
     """Learn the classes of the table DATA and save a model.
 
@@ -245,6 +259,7 @@ def fit(data, out, force, as_json, quiet, debug, **options):
     from looselabels.command.notes import collect_warnings, ignored_columns
     from looselabels.command.places import check_folder
     from looselabels.command.results import to_json
+    from looselabels.command.spelling import describe_variants, spelling_variants
 
     check = partial(check_folder, force=force, written=MODEL_FILES)
     out = check(_out(data, out, "model"))
@@ -252,12 +267,14 @@ def fit(data, out, force, as_json, quiet, debug, **options):
         begin("reading")
         frame, labels = _read(data, options)
         y = read_labels(frame, labels)
+        labels = _with_counts(labels, y, options)
         begin("fitting")
         clf, _, features = _fit(frame, y, labels, options, notes)
         begin("saving")
         with new_folder(out, check) as folder:
             write_model(folder, clf, features)
-    notes += ignored_columns(features)
+    variants = [] if labels.design else spelling_variants(Counter(y))
+    notes += ignored_columns(features) + describe_variants(variants)
     for note in notes:
         print_line(f"Note: {note}")
     print_line(f"Model: {shortest(out)}")
@@ -272,12 +289,15 @@ def fit(data, out, force, as_json, quiet, debug, **options):
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", default="-")
 @click.option(
-    "-o", "--out", default="-", help="File (.csv, .tsv, .parquet).  [default: CSV to stdout]"
+    "-o",
+    "--out",
+    default="-",
+    help="File (.csv, .tsv, .parquet, .feather).  [default: CSV to stdout]",
 )
 @click.option(
     "--label", metavar="COLUMN", help="Column of labels to take into account, if DATA has one."
 )
-@unlabeled
+@add_options(unlabeled, spelling, source)
 @click.option(
     "--features",
     type=click.Path(dir_okay=False, exists=True),
@@ -285,8 +305,10 @@ def fit(data, out, force, as_json, quiet, debug, **options):
     help="File with the features of the rows of DATA, for a model that was fitted to such a file.",
 )
 @click.option("--all-classes", is_flag=True, help="Add a column of probabilities per class.")
-@add_options(excel_safe, delimiter, force, quiet, debug)
-def predict(model, data, out, features, excel_safe, delimiter, force, quiet, debug, **options):
+@add_options(excel_safe, delimiter, sheet, force, quiet, debug)
+def predict(
+    model, data, out, features, excel_safe, delimiter, sheet, force, quiet, debug, **options
+):
     """Predict the classes of the rows of DATA.
 
     \b
@@ -294,9 +316,9 @@ def predict(model, data, out, features, excel_safe, delimiter, force, quiet, deb
       looselabels predict animals-audit/model new.csv -o classes.csv
       cat new.csv | looselabels predict animals-audit/model - | head
 
-    MODEL is a folder written by audit or fit. DATA is a CSV or Parquet file, - for CSV from
-    stdin, or a folder of images, if the model was fitted to one. It is read in blocks, so that it
-    need not fit into memory.
+    MODEL is a folder written by audit or fit. DATA is a CSV, Parquet, Feather, Excel (.xlsx) or
+    JSON lines (.jsonl) file, - for CSV from stdin, or a folder of images, if the model was fitted
+    to one. It is read in blocks, so that it need not fit into memory (except Excel).
     """
     from looselabels.command import tables
     from looselabels.command.feature_file import FeatureFile
@@ -304,10 +326,13 @@ def predict(model, data, out, features, excel_safe, delimiter, force, quiet, deb
     from looselabels.command.models import read_model, with_classes
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_file
-    from looselabels.command.writing import table_writer
+    from looselabels.command.spelling import read_merges
+    from looselabels.command.writing import check_writable, table_writer
 
     check_file(out, force)
+    check_writable(out)
     loaded, done = read_model(model), 0
+    options["merge"] = read_merges(options["merge"])
     shows_count = not quiet and sys.stderr.isatty()
     writer = table_writer(out, force=force, excel_safe=excel_safe)
     file = None if features is None else FeatureFile(features)
@@ -315,7 +340,8 @@ def predict(model, data, out, features, excel_safe, delimiter, force, quiet, deb
     if is_folder:
         blocks = image_folder_blocks(data)
     else:
-        blocks = tables.read_blocks(data, label=options["label"], delimiter=delimiter)
+        reading = {"label": options["label"], "delimiter": delimiter, "sheet": sheet}
+        blocks = tables.read_blocks(data, **reading)
     with collect_warnings() as notes, writer as write:
         for frame in blocks:
             rows = None if file is None else file.of(frame, PATH if is_folder else None, done)
@@ -335,15 +361,16 @@ def predict(model, data, out, features, excel_safe, delimiter, force, quiet, deb
 @click.argument("data")
 @click.argument("decisions", nargs=-1, required=True, type=click.Path(dir_okay=False))
 @click.option("--label", required=True, metavar="COLUMN", help="Column of labels, as in the audit.")
-@add_options(id_column, unlabeled)
+@add_options(id_column, unlabeled, spelling)
 @click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path),
-    help="File (.csv, .tsv, .parquet).  [default: DATA-corrected.csv or .parquet]",
+    help="File (.csv, .tsv, .parquet, .feather).  [default: DATA-corrected, the format of DATA "
+    "or .csv]",
 )
-@add_options(delimiter, force, debug)
-def apply(data, decisions, label, unlabeled, out, delimiter, force, debug, **options):
+@add_options(delimiter, sheet, force, debug)
+def apply(data, decisions, label, unlabeled, out, delimiter, sheet, force, debug, **options):
     """Correct the labels of the table DATA as decided in DECISIONS, one file or more.
 
     \b
@@ -357,9 +384,11 @@ def apply(data, decisions, label, unlabeled, out, delimiter, force, debug, **opt
     """
     from looselabels.command.decisions import correct
     from looselabels.command.labels import Labels
+    from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_file
+    from looselabels.command.spelling import read_merges
     from looselabels.command.tables import read_table
-    from looselabels.command.writing import table_writer
+    from looselabels.command.writing import check_writable, table_writer
 
     out = _out(data, out, f"corrected{_suffix(data)}")
     log = out.with_name(re.sub(SUFFIX, "", out.name) + "-changes.csv")
@@ -369,15 +398,20 @@ def apply(data, decisions, label, unlabeled, out, delimiter, force, debug, **opt
         ):
             raise click.UsageError(f"{path} is an input and is not replaced. Pass another --out.")
         check_file(path, force)
-    frame = read_table(data, label=label, delimiter=delimiter)
-    labels = Labels(label, unlabeled)
-    corrected, changes, sentence = correct(frame, labels, options["id"], decisions)
+    check_writable(out)
+    with collect_warnings() as notes:
+        frame = read_table(data, label=label, delimiter=delimiter, sheet=sheet)
+        merge = read_merges(options["merge"])
+        labels = Labels(label, unlabeled, strip=options["strip"], merge=merge)
+        corrected, changes, sentence = correct(frame, labels, options["id"], decisions)
     with (
         table_writer(out, force=force) as write_table,
         table_writer(log, force=force) as write_changes,
     ):
         write_table(corrected)
         write_changes(changes)
+    for note in notes:
+        print_line(f"Note: {note}")
     print_line(sentence)
     print_line(f"Table: {shortest(out)}")
     print_line(f"Changes: {shortest(log)}")
@@ -401,7 +435,16 @@ def design(file, out, plot, force, as_json, debug):
     where coarse.json lists the classes that each label can stand for ("" is the missing label):
       {"meanings": {"dog": "dog", "canine": ["dog", "wolf"], "": ["dog", "wolf"]},
        "counts": {"dog": 200, "canine": 50, "": 10}, "noise": 0.05}
-    or contains a transition, such as the transition.json of an audit.
+    or contains a transition, such as the transition.json of an audit. An audit takes counts that
+    are not in the file from the table; here they are equal.
+
+    \b
+    For several data sets in one table, with a column that names the data set of each row
+    (--source), the file has a design for each of them:
+      {"sources": {"shop": {"meanings": {"dog": "dog", "canine": ["dog", "wolf"]}, "noise": 0.05},
+                   "checked": {"meanings": {"dog": "dog", "wolf": "wolf"}}}}
+    Every class is taken to have the same share in all of them. If that is not so, add the rows of
+    each class: "sizes": {"shop": {"dog": 300, "wolf": 10}, "checked": {"dog": 20, "wolf": 20}}.
     """
     from looselabels._files import new_file
     from looselabels.command.places import check_file
@@ -481,7 +524,9 @@ def _file_name(data):
 
 
 def _suffix(data):
-    return ".parquet" if str(data).lower().endswith((".parquet", ".pq")) else ".csv"
+    from looselabels.command.writing import suffix_for
+
+    return suffix_for(data)
 
 
 def _read(data, options):
@@ -492,28 +537,44 @@ def _read(data, options):
     from looselabels.command.image_folder import read_image_folder
     from looselabels.command.images import image_column
     from looselabels.command.labels import Labels
+    from looselabels.command.spelling import read_merges
     from looselabels.command.tables import read_table
 
     is_folder = Path(data).is_dir()
     _set_columns(data, is_folder, options)
+    check_about_labels(options)
     design, noise = options["design"], options["noise"]
-    if design is not None and options["negative"] is not None:
-        raise click.UsageError(
-            "Pass either --negative or --design; a design can include the negative class."
-        )
     labels = Labels(
         options["label"],
         options["unlabeled"],
         options["negative"],
-        0.0 if design is not None and noise == "estimate" else noise,
+        noise if noise is not None else "estimate" if design is None else 0.0,
         None if design is None else _read_design(design),
+        strip=options["strip"],
+        merge=read_merges(options["merge"]),
+        source=options["source"],
+        label_rate=options["label_rate"],
     )
+    if labels.design and isinstance(labels.design.labels[0], tuple) != bool(labels.source):
+        raise click.UsageError(
+            f"{design}: --source is for a design with 'sources', and such a design needs --source."
+        )
     if is_folder:
         frame = read_image_folder(data)
     else:
-        frame = read_table(data, label=labels.column, delimiter=options["delimiter"])
+        reading = {name: options[name] for name in ("label", "delimiter", "sheet")}
+        frame = read_table(data, **reading)
     options["image"] = image_column(frame, options["image"], labels.column)
     return frame, labels
+
+
+def _with_counts(labels, y, options):
+    """Return what was specified about labels, with what follows from their counts."""
+    from looselabels.command.design import class_prior
+
+    if labels.design is not None:
+        labels = labels._replace(design=_read_design(options["design"], y))
+    return labels._replace(class_prior=class_prior(y, labels, options["class_share"]))
 
 
 def _set_columns(data, is_folder, options):
@@ -542,10 +603,12 @@ def _fit(frame, y, labels, options, notes, proba=None, known_classes=None):
     if proba is not None:
         if options["groups"] is not None:
             raise click.UsageError("Pass either --groups or --proba, which needs no fit.")
-        label_proba = _load_proba(proba)
+        label_proba = fitting.read_proba(proba, y, labels)
         clf = fitting.fit_from_proba(label_proba, y, labels, known_classes=known_classes, seed=seed)
         return clf, None, None
     groups = read_groups(frame, options["groups"], labels.column)
+    if labels.source not in (None, options["groups"]):
+        frame = frame.drop(columns=labels.source)  # it is not a feature
     features, X = _features(frame, labels.column, options)
     notes.extend(features.notes)
     clf = fitting.fit(
@@ -590,25 +653,12 @@ def _features(frame, label, options):
     )
 
 
-def _load_proba(path):
-    import numpy as np
-
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path} is not an array of numbers (.npy): {error}") from None
-    if not isinstance(found, np.ndarray):
-        found.close()
-        raise ValueError(f"{path} is an archive of arrays (.npz); save one of them with np.save.")
-    return found
-
-
-def _read_design(path):
+def _read_design(path, y=None):
     """Return the transition of a design file; an error names the file and the help."""
     from looselabels.command.design import read_design
 
     try:
-        return read_design(path)
+        return read_design(path, y)
     except (ValueError, TypeError, RecursionError) as error:
         reason = " ".join(str(error).split()).removesuffix(".")
         raise click.UsageError(f"{path}: {reason}. See looselabels design --help.") from None
@@ -628,8 +678,9 @@ def _draw(transition, file, kind):
 def _print_findings(content, out):
     """Print what an audit found, in a few lines."""
     from looselabels.command.notes import describe_result
+    from looselabels.command.spelling import describe_variants
 
-    for note in content["warnings"]:
+    for note in content["warnings"] + describe_variants(content["variants"]):
         print_line(f"Note: {note}")
     for sentence in describe_result(content):
         print_line(sentence)

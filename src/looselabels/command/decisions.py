@@ -176,7 +176,8 @@ def _refuse(problems, n_decisions, identity):
 
 def labels_now(frame, labels: Labels) -> list:
     """Return the labels of a table as they are, without checks that something can be learned."""
-    return cells_as_labels(frame[labels.column], labels.unlabeled)
+    spelling = {"strip": labels.strip, "merge": labels.merge}
+    return cells_as_labels(frame[labels.column], labels.unlabeled, **spelling)
 
 
 def as_cells(names):

@@ -1,12 +1,18 @@
 """A table of features and its labels → a fitted classifier."""
 
+import numpy as np
 from joblib import parallel_config
 from threadpoolctl import threadpool_limits
 
+from looselabels._names import UNLABELED, shown
+from looselabels._validation import short_repr
 from looselabels.command.labels import Labels
+from looselabels.command.sources import TableError, pd
+from looselabels.command.tables import read_table, row_location
 from looselabels.learning.classifier import DecoupledClassifier
 from looselabels.learning.forest import BalancedForestClassifier
 from looselabels.learning.linear import linear_model
+from looselabels.transition import Transition
 
 MIN_ROWS_FOR_THREADS = 10_000  # with fewer rows, BLAS and boosting are faster with one thread
 
@@ -19,7 +25,7 @@ def fit(
     `model` is "auto" (forest or linear, whichever predicts the labels better), "forest", "linear",
     "kernel" or "boosting". `known_classes` has the class of each reviewed row and None elsewhere.
     """
-    clf = _classifier(_estimator(model, X, seed, n_jobs), labels, seed, n_jobs)
+    clf = _classifier(_estimator(model, X, seed, n_jobs), y, labels, seed, n_jobs)
     # threads make small trees and small products slower, up to tenfold on busy cores
     one_thread = model != "kernel" and len(X) < MIN_ROWS_FOR_THREADS
     # Processes would take longer to start than most folds to fit. Boosting has them nevertheless:
@@ -33,7 +39,7 @@ def fit_from_proba(
     label_proba, y, labels: Labels, *, known_classes=None, seed=0
 ) -> DecoupledClassifier:
     """Return a classifier fitted to p(label | x) of another model."""
-    clf = _classifier(None, labels, seed, None)
+    clf = _classifier(None, y, labels, seed, None)
     return clf.fit_from_proba(label_proba, y, **_known(known_classes))
 
 
@@ -41,12 +47,57 @@ def _known(classes):
     return {} if classes is None else {"known_classes": classes}
 
 
-def _classifier(estimator, labels, seed, n_jobs):
+def read_proba(path, y, labels: Labels):
+    """Return p(label | x) of another model from a file: an array (.npy), or a table.
+
+    The columns of an array are the labels in sorted order, or in that of the design; the missing
+    label is last. The columns of a table are matched by name, such as "cat", "(unlabeled)" or, with
+    a source, "shop: cat". If labels are missing at random, "(unlabeled)" can be left out.
+    """
+    if not str(path).lower().endswith((".npy", ".npz")):
+        return _proba_of_table(read_table(path), y, labels)
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{path} is not an array of numbers (.npy): {error}") from None
+    if not isinstance(found, np.ndarray):
+        found.close()
+        raise ValueError(f"{path} is an archive of arrays (.npz); save one of them with np.save.")
+    return found
+
+
+def _proba_of_table(frame, y, labels: Labels):
+    """Return a table of p(label | x) as numbers, with labels as the names of its columns."""
+    proba = frame.apply(pd.to_numeric, errors="coerce").astype(float)
+    bad = np.argwhere(proba.isna().to_numpy())
+    if len(bad):
+        row, column = bad[0]
+        raise TableError(
+            f"{row_location(frame, row)}, column {short_repr(frame.columns[column])}: "
+            f"{short_repr(frame.iloc[row, column])} is not a number."
+        )
+    is_random = labels.design is None and labels.negative is None and labels.class_prior is None
+    if is_random and None in y and UNLABELED not in proba:  # p(unlabeled | x) is the same for all x
+        share = y.count(None) / len(y)
+        proba = (proba * (1 - share)).assign(**{UNLABELED: share})
+    known = () if labels.design is None else labels.design.labels
+    pairs = {shown(label, 10**6): label for label in known if isinstance(label, tuple)}
+    proba.columns = pd.Index([pairs.get(name, name) for name in proba], tupleize_cols=False)
+    return proba
+
+
+def _classifier(estimator, y, labels, seed, n_jobs):
+    transition = labels.design
+    is_open = transition is None and labels.negative is None
+    if is_open and labels.class_prior is not None and None not in y:
+        # every row is labeled: shares say how often labels are wrong, not how many are missing
+        transition = Transition.from_labels(y)
     return DecoupledClassifier(
         estimator,
-        labels.design,
-        negative=labels.negative if labels.design is None else None,
+        transition,
+        negative=labels.negative if transition is None else None,
         noise=labels.noise,
+        class_prior=labels.class_prior,
         refit=False,  # with a refit, fewer of the suggested classes in the demo are correct
         n_jobs=n_jobs,
         random_state=seed,

@@ -1,12 +1,18 @@
 """The labels of a table: cells as labels, and checks that something can be learned from them."""
 
-import re
 import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from looselabels._names import UNLABELED, listed, plain_name
 from looselabels._validation import short_repr
-from looselabels.transition import Transition
+from looselabels.command.sources import nearest
+from looselabels.command.spelling import as_text, joined, respelled
+from looselabels.command.tables import row_location
+from looselabels.transition import Transition, is_missing
 
 MIN_ROWS = 10  # needed for cross-validation
 MAX_UNSUSPICIOUS = 20  # distinct labels; with more, the column may be an identifier
@@ -21,6 +27,11 @@ class Labels(NamedTuple):
     negative: Any = None  #: the class that is never labeled, if there is one
     noise: float | str = "estimate"  #: the share of wrong labels
     design: Transition | None = None  #: p(label | class), if specified
+    strip: bool = False  #: whether spaces around a label, and repeated ones in it, are removed
+    merge: Mapping[str, str] = MappingProxyType({})  #: the label to use instead, by spelling
+    source: str | None = None  #: the column that names the data set of each row
+    class_prior: dict | None = None  #: the share of each class, if specified
+    label_rate: float | None = None  #: the labeled share of each positive class, if specified
 
 
 def read_labels(frame, labels: Labels) -> list:
@@ -34,67 +45,107 @@ def read_labels(frame, labels: Labels) -> list:
     ['cat', None, 'dog', None, 'cat']
     """
     known = () if labels.design is None else labels.design.labels
-    column = cells_as_labels(frame[labels.column], labels.unlabeled, known)
+    column = labels_of(frame, labels, known)
     if labels.design is not None:
         check_known(column, known, labels.column)
+    given = [label for label in column if not is_missing(label)]
     # a dict keeps the order of the table; a set of text has another order in each run
-    distinct = dict.fromkeys(cell for cell in column if cell is not None)
-    _check_labels(labels, distinct, sum(cell is not None for cell in column), len(column))
-    _warn_of_likely_mistakes(frame, labels, distinct)
+    distinct = dict.fromkeys(given if labels.source is None else [label for _, label in given])
+    _check_labels(labels, distinct, len(given), len(column))
+    _warn_of_unused_words(frame, labels)
     return column
 
 
-def cells_as_labels(cells, unlabeled=(), known=()) -> list:
+def labels_of(frame, labels: Labels, known=()) -> list:
+    """Return the labels of a table without checks; with a source, they are (source, label)."""
+    cells, spelling = frame[labels.column], {"strip": labels.strip, "merge": labels.merge}
+    if labels.source is None:
+        return cells_as_labels(cells, labels.unlabeled, known, **spelling)
+    sources = _read_sources(frame, labels.source, tuple(dict.fromkeys(name for name, _ in known)))
+    column = np.empty(len(cells), dtype=object)
+    for source in set(sources):
+        rows = [row for row, name in enumerate(sources) if name == source]
+        own = [label for name, label in known if name == source]
+        found = cells_as_labels(cells.iloc[rows], labels.unlabeled, own, **spelling)
+        for row, label in zip(rows, found, strict=True):
+            column[row] = (source, label)
+    return column.tolist()
+
+
+def _read_sources(frame, column, known) -> list:
+    """Return the data set of each row; raise if the design does not include it."""
+    if column not in frame:
+        raise ValueError(
+            f"The table has no column {short_repr(column)}.{nearest(column, list(frame.columns))}"
+        )
+    sources = cells_as_labels(frame[column], known=known)
+    if None in sources:
+        raise ValueError(
+            f"{row_location(frame, sources.index(None))}: column {short_repr(column)} is empty, "
+            "but each row needs a source."
+        )
+    unknown = sorted(set(sources) - set(known), key=str)
+    if unknown:
+        raise ValueError(
+            f"Column {short_repr(column)} names the sources {listed(unknown)}, which the design "
+            f"does not include; it has {listed(known)}."
+        )
+    return sources
+
+
+def cells_as_labels(cells, unlabeled=(), known=(), *, strip=False, merge=None) -> list:
     """Return a column of cells as labels; a cell that spells a `known` label becomes that label.
+
+    `strip` and `merge` are those of `Labels`.
 
     Examples
     --------
     >>> import pandas as pd
     >>> cells_as_labels(pd.Series(["1", "1.0", "-1"]), unlabeled=("-1",), known=(1, 0))
     [1, 1, None]
+    >>> cells_as_labels(pd.Series([" a", "b", "B"]), strip=True, merge={"b": "B"})
+    ['a', 'B', 'B']
     """
-    by_text = {_as_text(label): label for label in known if label is not None}
-    missing = {_as_text(text) for text in unlabeled}
+    by_text = {as_text(label): label for label in known if label is not None}
+    missing = {as_text(text) for text in unlabeled}
     values = cells.astype(object).tolist()
     labels: dict = {}
     try:
         for cell in set(values):  # the slow part, only once per distinct cell
-            label = plain_name(cell)
-            if label in unlabeled or (not isinstance(label, str) and _as_text(label) in missing):
+            label = respelled(plain_name(cell), strip, merge or {})
+            if label in unlabeled or (not isinstance(label, str) and as_text(label) in missing):
                 labels[cell] = None
             else:
-                labels[cell] = label if label in known else by_text.get(_as_text(label), label)
-        return [labels[cell] for cell in values]
+                labels[cell] = label if label in known else by_text.get(as_text(label), label)
     except TypeError:
         name = short_repr(cells.name)
         raise ValueError(
             f"Column {name} holds lists; a label must be text, a number or bool."
         ) from None
+    if merge:  # a label that is a number keeps its type if others are merged into it
+        by_text = {as_text(name): name for name in labels.values() if not isinstance(name, str)}
+        labels = {cell: by_text.get(name, name) for cell, name in labels.items()}
+    return [labels[cell] for cell in values]
 
 
 def check_known(labels, known, column) -> None:
     """Raise if the column contains labels that are not `known`."""
-    unknown = sorted({label for label in labels if label not in known}, key=str)
-    if unknown == [None]:
+    unknown = set(labels).difference(known)
+    missing = sorted(filter(is_missing, unknown), key=str)
+    wrong = sorted(unknown.difference(missing), key=str)
+    if wrong:
+        allowed = [label for label in known if not is_missing(label)]  # no cell spells None
         raise ValueError(
-            f"Column {short_repr(column)} has rows without a label, but the design does not "
-            'include a missing label. Add what it means, such as "": ["dog", "wolf"].'
+            f"Column {short_repr(column)} holds {listed(wrong)}; the known labels are "
+            f"{listed(allowed)}. Correct the cells, or use --merge, or --unlabeled if they mean 'no "
+            "label'."
         )
-    if unknown:
-        spelled = [label for label in unknown if label is not None]
-        allowed = tuple(label for label in known if label is not None)  # no cell spells None
+    if missing:
+        source = f" of source {short_repr(missing[0][0])}" if missing[0] is not None else ""
         raise ValueError(
-            f"Column {short_repr(column)} holds {listed(spelled)}; the known labels are "
-            f"{listed(allowed)}. Correct the cells, or use --unlabeled if they mean 'no label'."
+            f"Column {short_repr(column)} has rows{source} without a label, but the design does "
+            'not include a missing label. Add what it means, such as "": ["dog", "wolf"].'
         )
-
-
-def _as_text(label) -> str:
-    """Return one text for labels that files write in several ways: True and true, 1.0 and 1."""
-    text = str(label)
-    if text in ("True", "False"):
-        return text.lower()
-    return text.removesuffix(".0") if re.fullmatch(r"-?\d+\.0", text) else text
 
 
 def _check_labels(labels: Labels, distinct, n_labeled, n_rows):
@@ -127,7 +178,7 @@ def _check_labels(labels: Labels, distinct, n_labeled, n_rows):
 
 def _check_negative(labels: Labels, distinct, name):
     """Raise if the labels contradict the negative class, or if only one label occurs."""
-    if labels.negative in {_as_text(label) for label in distinct}:
+    if labels.negative in {as_text(label) for label in distinct}:
         negative = short_repr(labels.negative)
         raise ValueError(
             f"{name} contains the label {negative}, but the negative class has no label. Omit "
@@ -145,16 +196,13 @@ def _check_negative(labels: Labels, distinct, name):
         )
 
 
-def _warn_of_likely_mistakes(frame, labels: Labels, distinct):
-    """Warn if --unlabeled matches no cell, and if labels differ only in case or spaces."""
-    cells = {_as_text(cell) for cell in frame[labels.column].unique()}
-    for text in labels.unlabeled:
-        if text and _as_text(text) not in cells:
-            warnings.warn(f"--unlabeled {short_repr(text)} matches no cell.", stacklevel=3)
-    similar: dict = {}
-    for label in distinct:
-        similar.setdefault(" ".join(str(label).split()).casefold(), []).append(label)
-    for group in similar.values():
-        if len(group) > 1:
-            names = listed(sorted(group, key=str))
-            warnings.warn(f"Labels {names} differ only in case or spaces.", stacklevel=3)
+def _warn_of_unused_words(frame, labels: Labels):
+    """Warn if --unlabeled or --merge matches no cell."""
+    cells = {as_text(cell) for cell in frame[labels.column].unique()}
+    if labels.strip:
+        cells |= set(map(joined, cells))
+    cells |= {labels.merge[cell] for cell in cells if cell in labels.merge}
+    for option, texts in (("--unlabeled", labels.unlabeled), ("--merge", labels.merge)):
+        for text in texts:
+            if text and as_text(text) not in cells:
+                warnings.warn(f"{option} {short_repr(text)} matches no cell.", stacklevel=3)

@@ -1,5 +1,6 @@
 """Models on disk: a classifier and the features it needs, saved, loaded, and applied to a table."""
 
+from itertools import filterfalse
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +9,12 @@ from looselabels._names import shown
 from looselabels.auditing.audit import audit
 from looselabels.command import features as columns
 from looselabels.command.features import Features
-from looselabels.command.labels import cells_as_labels, check_known
+from looselabels.command.labels import Labels, check_known, labels_of
 from looselabels.command.tables import add_columns, values_of_one_type
 from looselabels.learning import persistence
 from looselabels.learning.classifier import DecoupledClassifier
 from looselabels.learning.persistence import load, save
+from looselabels.transition import is_missing
 
 # What a model consists of, as a tree for `unexpected_files`.
 MODEL_FILES = {
@@ -49,7 +51,17 @@ def read_model(folder: Path) -> tuple[DecoupledClassifier, Features]:
 
 
 def with_classes(
-    frame, clf, features: Features, *, rows=None, label=None, unlabeled=(), all_classes=False
+    frame,
+    clf,
+    features: Features,
+    *,
+    rows=None,
+    label=None,
+    unlabeled=(),
+    strip=False,
+    merge=None,
+    source=None,
+    all_classes=False,
 ):
     """Return a table with predicted classes as additional columns.
 
@@ -66,6 +78,10 @@ def with_classes(
         each label in a further column.
     unlabeled : sequence of str, default=()
         Cells of `label` that mean "no label", in addition to empty ones.
+    strip, merge : bool and mapping
+        How labels are spelled, as in `Labels`.
+    source : str, default=None
+        The column that names the data set of each row, if the model was fitted with one.
     all_classes : bool, default=False
         Whether to add a column with the probability of each class.
     """
@@ -73,10 +89,12 @@ def with_classes(
     proba, doubt = clf.predict_proba(X), {}
     if label is not None:
         known = clf.transition_.labels
-        y = cells_as_labels(frame[label], unlabeled, known)
-        check_known(y, tuple(dict.fromkeys((*known, None))), label)
+        _check_source(source, known)
+        spelling = {"strip": strip, "merge": merge or {}}
+        y = labels_of(frame, Labels(label, unlabeled, source=source, **spelling), known)
+        check_known(filterfalse(is_missing, y), known, label)
         # a missing label that the transition does not include says nothing about the class
-        rows = [i for i, name in enumerate(y) if name is not None or None in known]
+        rows = [i for i, name in enumerate(y) if not is_missing(name) or name in known]
         doubt = {"doubt": np.zeros(len(y))}
         if rows:
             found = audit(clf, [y[i] for i in rows], X[rows])
@@ -88,3 +106,11 @@ def with_classes(
         for k, name in enumerate(names):
             frame = add_columns(frame, {f"p({shown(name, 60)})": proba[:, k]})
     return frame
+
+
+def _check_source(source, known):
+    has_sources = isinstance(known[0], tuple)
+    if has_sources and source is None:
+        raise ValueError("The model was fitted with --source; name that column: --source COLUMN.")
+    if source is not None and not has_sources:
+        raise ValueError("The model was fitted without --source; leave it out.")

@@ -12,6 +12,7 @@ from looselabels.command.features import Features
 from looselabels.command.labels import Labels
 
 MAX_COLUMNS = 5  # ignored columns that are named
+MAX_SHARES = 10  # classes whose share is named
 # What the command says in place of sentences that name a parameter of the library.
 WORDS_OF_COMMAND = {
     TAKEN_TO_BE_RIGHT: (
@@ -62,6 +63,7 @@ def describe(found: Audit, labels: Labels) -> list[str]:
     return [
         f"{n_labeled:,} of {n_rows:,} rows have a label ({n_labeled / n_rows:.0%}).",
         *_describe_label_rates(found, labels, n_labeled < n_rows),
+        *_describe_class_shares(labels),
         _describe_noise(found, labels),
         *_describe_dependence(found),
     ]
@@ -76,12 +78,27 @@ def _describe_label_rates(found, labels, has_unlabeled):
             f"Unlabeled rows may belong to any class. '{shown(labels.negative)}' is never labeled. "
             "All other classes are labeled at the same rate, which was left open."
         ]
+    if labels.label_rate is not None:
+        return [
+            f"You specified that {100 * labels.label_rate:.3g}% of the rows of each class are "
+            f"labeled, and none of '{shown(labels.negative)}'."
+        ]
+    if has_unlabeled and labels.class_prior is not None:
+        return ["Which share of each class is labeled follows from the class shares."]
     if has_unlabeled:
         return [
             "Labels are missing at random: every class is labeled at the same rate, which follows "
             "from the label counts."
         ]
     return []
+
+
+def _describe_class_shares(labels):
+    if labels.class_prior is None or labels.label_rate is not None:
+        return []
+    shares = [f"{shown(name)} {100 * p:.3g}%" for name, p in labels.class_prior.items()]
+    more = f" and {len(shares) - MAX_SHARES} more" if len(shares) > MAX_SHARES else ""
+    return [f"You specified the class shares: {', '.join(shares[:MAX_SHARES])}{more}."]
 
 
 def _describe_noise(found, labels):

@@ -1,14 +1,16 @@
 """The options of the command `looselabels`, and the command line that repeats a run."""
 
 from pathlib import Path
-from shlex import quote
 
 import click
+
+from looselabels.command.shell import shell_word, split_pair
 
 MODELS = click.Choice(["auto", "forest", "linear", "kernel", "boosting"])
 WITHOUT_EFFECT = ("out", "force", "as_json", "quiet", "debug", "jobs", "strict")  # on the numbers
 PATHS = ("data", "proba", "design", "decisions")
 FEATURE_FILES = (".npy", ".csv", ".parquet")
+NOISE = ("estimate", "calibrated", "em", "joint", "confident")  # what `DecoupledClassifier` accepts
 
 
 def add_options(*decorators):
@@ -34,9 +36,44 @@ def repeatable_command() -> str:
         option = [] if name == "data" else [f"--{name.replace('_', '-')}"]
         for one in value if isinstance(value, tuple) else (value,):
             is_path = is_feature_file(one) if name == "features" else name in PATHS and one != "-"
+            is_path |= name == "merge" and Path(one).is_file()
             one = Path(one).absolute().name if is_path else one
             words += option if one is True else [*option, str(one)]
-    return " ".join(quote(word) for word in words)
+    return " ".join(map(shell_word, words))
+
+
+def check_about_labels(options) -> None:
+    """Raise if options of `about_labels` contradict each other."""
+    design, negative, source = (options[name] for name in ("design", "negative", "source"))
+    for wrong, message in (
+        (
+            design is not None and negative is not None,
+            "Pass either --negative or --design; a design can include the negative class.",
+        ),
+        (
+            source is not None and design is None,
+            "--source needs --design, a file with a design for each source.",
+        ),
+        (
+            source is not None and isinstance(options["noise"], float),
+            "Pass either --source or a --noise rate; the design can have a rate for each source.",
+        ),
+        (
+            source is not None
+            and bool(options.get("decisions") or options.get("accept_above") is not None),
+            "--source cannot be combined with --decisions or --accept-above.",
+        ),
+        (
+            options["label_rate"] is not None and negative is None,
+            "--label-rate needs --negative, the class that is never labeled.",
+        ),
+        (
+            options["label_rate"] is not None and bool(options["class_share"]),
+            "Pass either --class-share or --label-rate; one follows from the other.",
+        ),
+    ):
+        if wrong:
+            raise click.UsageError(message)
 
 
 # ------------------------------------------------------------------------------------------ values
@@ -47,22 +84,42 @@ def is_feature_file(value: str) -> bool:
     return value.lower().endswith(FEATURE_FILES) and Path(value).is_file()
 
 
-def _rate(_context, _parameter, value):
-    if value in (None, "estimate"):
-        return "estimate"
-    try:
-        rate = float(value)
-    except ValueError:
-        rate = -1.0
+def _noise(_context, _parameter, value):
+    if value is None or value in NOISE:
+        return value
+    rate = _number(value)
     if not 0 <= rate < 1:
-        raise click.BadParameter(f"{value!r} is neither a number from 0 to 1 nor 'estimate'.")
+        names = ", ".join(map(repr, NOISE))
+        raise click.BadParameter(f"{value!r} is neither a number from 0 to 1 nor one of {names}.")
     return rate
+
+
+def _shares(_context, _parameter, value):
+    for word in value:
+        name, _, share = word.rpartition("=")
+        if not name or not 0 <= _number(share) <= 1:
+            raise click.BadParameter(f"{word!r} is not CLASS=SHARE, with a share from 0 to 1.")
+    return value
+
+
+def _number(text) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return -1.0
 
 
 def _character(_context, _parameter, value):
     value = {None: None, "\\t": "\t", "tab": "\t"}.get(value, value)
     if value is not None and (len(value) != 1 or value in '"\r\n\0'):
         raise click.BadParameter(f"{value!r} is not a single character, such as ';' or '\\t'.")
+    return value
+
+
+def _merges(_context, _parameter, value):
+    for word in value:
+        if split_pair(word) is None and not Path(word).is_file():
+            raise click.BadParameter(f"{word!r} is neither FROM=TO nor a file.")
     return value
 
 
@@ -99,6 +156,9 @@ delimiter = click.option(
     callback=_character,
     help="Character between the cells of a CSV file.  [default: comma; tab for .tsv]",
 )
+sheet = click.option(
+    "--sheet", metavar="NAME", help="Sheet of an Excel file.  [default: the first one]"
+)
 unlabeled = click.option(
     "--unlabeled",
     multiple=True,
@@ -132,9 +192,30 @@ about_review = add_options(
         help="Write decisions.csv, which accepts suggested classes with a probability above P.",
     ),
 )
+spelling = add_options(
+    click.option(
+        "--strip",
+        is_flag=True,
+        help="Remove spaces around labels, and repeated spaces in them.",
+    ),
+    click.option(
+        "--merge",
+        multiple=True,
+        callback=_merges,
+        metavar="FROM=TO",
+        help="Read the label FROM as TO, or a file of such pairs: JSON, or a CSV file with the "
+        "columns from and to. Can be repeated. Cells are not changed.",
+    ),
+)
+source = click.option(
+    "--source",
+    metavar="COLUMN",
+    help="Column with the data set of each row, if --design has a design for each data set.",
+)
 about_labels = add_options(
     click.option("--label", metavar="COLUMN", help="Column of labels; required for a table."),
     unlabeled,
+    spelling,
     click.option(
         "--negative",
         metavar="CLASS",
@@ -142,14 +223,31 @@ about_labels = add_options(
     ),
     click.option(
         "--noise",
-        callback=_rate,
+        callback=_noise,
         metavar="RATE",
-        help="Share of wrong labels, such as 0.05.  [default: estimated; 0 with --design]",
+        help="Share of wrong labels, such as 0.05; or how to estimate it: estimate, calibrated, "
+        "em, joint, confident.  [default: estimate; 0 with --design]",
     ),
     click.option(
         "--design",
         type=click.Path(path_type=Path),
         help="JSON file with the meaning of each label; see `looselabels design --help`.",
+    ),
+    source,
+    click.option(
+        "--class-share",
+        multiple=True,
+        callback=_shares,
+        metavar="CLASS=SHARE",
+        help="Share of the rows that belong to a class, such as cat=0.3. Can be repeated; one "
+        "class can be left out.  [default: estimated, or implied by the label counts]",
+    ),
+    click.option(
+        "--label-rate",
+        type=click.FloatRange(0, 1, min_open=True),
+        metavar="RATE",
+        help="Share of the rows of each class that are labeled, with --negative.  [default: "
+        "estimated]",
     ),
 )
 about_model = add_options(

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from looselabels.command.notes import (
     why_no_count,
 )
 from looselabels.command.review import Review
+from looselabels.command.spelling import spelling_variants
 from looselabels.command.tables import (
     NUMBER,
     add_columns,
@@ -40,8 +42,8 @@ N_SAMPLED = 1000  # rows that tell whether a column is text
 COLUMNS = ("suggestion", "suggestion_proba", "label_proba", "doubt", "why")
 # What an audit writes, as a tree for `unexpected_files`.
 AUDIT_FILES = {
-    **dict.fromkeys(("labels.csv", "labels.parquet", "report.html", "decisions.csv")),
-    **dict.fromkeys(("summary.json", "transition.json")),
+    **dict.fromkeys(("labels.csv", "labels.parquet", "labels.feather", "report.html")),
+    **dict.fromkeys(("summary.json", "transition.json", "decisions.csv")),
     "model": MODEL_FILES,
 }
 
@@ -83,6 +85,8 @@ def page_content(found: Audit, labels: Labels, data, command, notes, features=No
             "seed": seed,
         },
     }
+    counts = Counter(found.transition.labels[s] for s in found.label_index.tolist())
+    content["variants"] = [] if labels.design else spelling_variants(counts, command)
     if features is not None:
         ignored = [{"name": name, "why": why} for name, why in features.ignored]
         content["columns"] = {"used": len(features.used), "ignored": ignored}

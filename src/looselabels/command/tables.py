@@ -1,77 +1,69 @@
-"""Tables from CSV and Parquet files, read strictly: what is not a proper table is an error.
+"""Tables from files, read strictly: what is not a proper table is an error.
 
 A CSV file is read as text, cell by cell, so that it can be written back unchanged. `features.py`
-decides which columns are numbers, dates, categories or text.
+decides which columns are numbers, dates, categories or text. `formats.py` reads other formats.
 """
 
-import codecs
 import csv
-import gzip
 import io
-import os
-import sys
-import zlib
-from collections import Counter
-from contextlib import contextmanager, nullcontext, suppress
-from difflib import get_close_matches
+from contextlib import contextmanager, suppress
 from itertools import islice
 from numbers import Integral
 
 import numpy as np
 
-from looselabels._validation import import_extra, short_repr, some_of
+from looselabels._validation import short_repr
+from looselabels.command import formats
+from looselabels.command.sources import (
+    BLOCK,
+    Source,
+    TableError,
+    Utf8,
+    check_columns,
+    one_line,
+    pa,
+    pacsv,
+    pd,
+)
+from looselabels.command.sources import nearest as nearest  # modules that use tables need these
+from looselabels.command.sources import pc as pc
 
-BLOCK = 8 * 1024**2  # bytes that are parsed at once; a longer row is an error
 N_ROWS = 50_000  # per block
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-
-
-class _Extra:
-    """An optional module, imported when it is first used."""
-
-    def __init__(self, module):
-        self._module = module
-
-    def __getattr__(self, name):
-        return getattr(import_extra(self._module, '"looselabels[cli]"'), name)
-
-
-pa, pc, pd = _Extra("pyarrow"), _Extra("pyarrow.compute"), _Extra("pandas")
-pq, pacsv = _Extra("pyarrow.parquet"), _Extra("pyarrow.csv")
-
-
-class TableError(ValueError):
-    """A table that cannot be used: what is wrong, where, and what to do."""
 
 
 # -------------------------------------------------------------------------------------------- read
 
 
-def read_table(source, *, label=None, delimiter=None):
+def read_table(source, *, label=None, delimiter=None, sheet=None):
     """Return a table as a pandas DataFrame.
 
-    Cells of a CSV file are text; a Parquet file keeps its types. Only empty cells are missing.
+    Cells of CSV, JSON lines and Excel files are text; Parquet and Feather files keep their types.
+    Only empty cells are missing.
 
     Parameters
     ----------
     source : str or path
-        A CSV or TSV file, which may be compressed with gzip, a Parquet file, or "-" for CSV from
-        stdin.
+        A CSV or TSV file, a file with one JSON object per line (.jsonl, .ndjson), any of which may
+        be compressed (.gz, .bz2, .xz, .zst); a Parquet, Feather or Excel (.xlsx) file; or "-" for
+        CSV from stdin.
     label : str, default=None
         A column that the table must have.
     delimiter : str, default=None
         The character between cells of a CSV file. None: a tab for .tsv and .tab, otherwise a comma.
+    sheet : str, default=None
+        The sheet of an Excel file. None: the first one, with a warning if there are more.
     """
-    source = _Source(source, delimiter, keep=True)
+    source = Source(source, delimiter, sheet, keep=True)
     return _frame(pa.Table.from_batches(list(_batches(source, BLOCK, label))), source)
 
 
-def read_blocks(source, n_rows=N_ROWS, *, label=None, delimiter=None):
+def read_blocks(source, n_rows=N_ROWS, *, label=None, delimiter=None, sheet=None):
     """Yield a table as DataFrames of `n_rows` rows each; the last may be shorter. See `read_table`.
 
     The index of each block continues that of the block before.
     """
-    source, waiting, start = _Source(source, delimiter), [], 0
+    source, waiting, start = Source(source, delimiter, sheet), [], 0
     for batch in _batches(source, n_rows, label):
         waiting.append(batch)
         while sum(map(len, waiting)) >= n_rows:
@@ -82,65 +74,11 @@ def read_blocks(source, n_rows=N_ROWS, *, label=None, delimiter=None):
         yield _frame(pa.Table.from_batches(waiting), source, start)
 
 
-def nearest(name, names) -> str:
-    """Return the end of a message about an unknown name: the closest of `names`, and the names."""
-    lower = {str(known).lower(): known for known in names}
-    close = get_close_matches(str(name).lower(), lower, n=1)
-    hint = f" Did you mean {short_repr(lower[close[0]])}?" if close else ""
-    return f"{hint} It has {some_of(list(names), 10)}."
-
-
-class _Source:
-    """Where a table comes from. With `keep`, stdin is stored so that it can be read twice."""
-
-    def __init__(self, source, delimiter=None, keep=False):
-        self.source, self.name = source, "stdin" if source == "-" else str(source)
-        self.delimiter = delimiter or default_delimiter(self.name)
-        self.kept = sys.stdin.buffer.read() if keep and source == "-" else None
-        self.can_rewind = os.path.isfile(source) if source != "-" else keep
-
-    @contextmanager
-    def open(self):
-        """Open the source, decompressed if needed; raise if it is clearly not a table."""
-        with self._raw() as raw:
-            stream = raw if hasattr(raw, "peek") else io.BufferedReader(raw)
-            if stream.peek(2)[:2] == b"\x1f\x8b":
-                stream = gzip.GzipFile(fileobj=stream)
-            head = self.unpacked(stream.peek, 4)[:4]
-            if head == b"PK\x03\x04":
-                what = "a zip or Excel file; save it as CSV (UTF-8) or Parquet"
-                raise TableError(f"{self.name} is {what}.")
-            if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-                raise TableError(f"{self.name} is UTF-16; save it as UTF-8.")
-            yield stream
-
-    def _raw(self):
-        if self.source != "-":
-            return open(self.source, "rb")
-        return nullcontext(sys.stdin.buffer if self.kept is None else io.BytesIO(self.kept))
-
-    def unpacked(self, read, size):
-        """Return the result of `read`; raise TableError if the compressed data is damaged."""
-        try:
-            return read(size)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise TableError(f"{self.name} is damaged: {error}. Compress it again.") from error
-
-
-def default_delimiter(name) -> str:
-    """Return the delimiter that goes with a file name."""
-    return "\t" if name.lower().removesuffix(".gz").endswith((".tsv", ".tab")) else ","
-
-
-def _starts_as_parquet(stream) -> bool:
-    return stream.peek(4)[:4] == b"PAR1"
-
-
 def _frame(table, source, start=0):
     """Return a pandas DataFrame with Arrow types, which remembers its source."""
     frame = _plain(table).to_pandas(types_mapper=pd.ArrowDtype)
     frame.index = pd.RangeIndex(start, start + len(frame))
-    frame.attrs["looselabels"] = (str(source.source), source.delimiter)
+    frame.attrs["looselabels"] = (str(source.source), source.delimiter, source.sheet)
     return frame
 
 
@@ -152,16 +90,17 @@ def _plain(table):
 
 
 def row_location(frame, position) -> str:
-    """Return where a row is, counting from 1: its line in a CSV file (read again), else its row."""
+    """Return where a row is, counting from 1: its line in a file (read again), else its row."""
     row = frame.index[position]
     row = int(row) if isinstance(row, Integral) else position
     if "looselabels" not in frame.attrs:
         return f"Row {row + 1}"
-    source = _Source(*frame.attrs["looselabels"])
-    with suppress(TableError, OSError, UnicodeError):  # it may be Parquet, or deleted
+    source = Source(*frame.attrs["looselabels"])
+    with suppress(TableError, OSError, UnicodeError):  # it may have no lines, or be deleted
         if source.can_rewind:
-            line, _ = next(islice(_csv_lines(source), row + 1, None))
-            return f"{source.name}, line {line}"
+            line = next(islice(_line_numbers(source), row, None))
+            word = "row" if source.sheet else "line"
+            return f"{formats.table_name(source)}, {word} {line}"
     return f"{source.name}, row {row + 1}"
 
 
@@ -169,118 +108,56 @@ def number_of_first_row(frame) -> tuple[str, int]:
     """Return how people count the rows of a table: ("Line", 2), ("Row", 2) or ("Row", 1).
 
     The header is line 1 of a CSV file in which every row is one line. With line breaks in cells,
-    empty lines, or from a pipe, the header is row 1, as in a spreadsheet. Other formats have none.
+    empty lines, or from a pipe, the header is row 1, as in Excel. Other formats have none.
     """
     if "looselabels" not in frame.attrs:
         return "Row", 1
-    source = _Source(*frame.attrs["looselabels"])
+    source = Source(*frame.attrs["looselabels"])
     if not source.can_rewind:
         return "Row", 2
     with suppress(TableError, OSError), source.open() as stream:
+        kind = source.format(stream)
+        if kind != "CSV":
+            return "Row", 2 if kind == "Excel" else 1
         n_breaks, last = 0, b"\n"
         while part := stream.read(BLOCK):
-            if b"\0" in part:  # Parquet and other formats that are not text
-                return "Row", 1
             n_breaks, last = n_breaks + part.count(b"\n"), part[-1:]
         return ("Line" if n_breaks + (last != b"\n") == len(frame) + 1 else "Row"), 2
     return "Row", 1
+
+
+def _line_numbers(source):
+    """Yield the line of each row in a CSV or JSON file, or its row in a sheet."""
+    with source.open() as stream:
+        kind = source.format(stream)
+        if kind == "JSON lines":
+            yield from (line for line, _ in formats.json_rows(stream, source))
+        elif kind == "Excel":
+            yield from (row for row, _ in formats.excel_rows(stream, source)[0][1:])
+    if kind == "CSV":
+        yield from (line for line, _ in islice(_csv_lines(source), 1, None))
+    elif kind in ("Parquet", "Feather"):
+        raise TableError(f"{source.name} is a {kind} file, which has no lines.")
 
 
 def _batches(source, n_rows, label):
     """Yield the record batches of a table; raise if it has no header or no rows."""
     count = 0
     with source.open() as stream:
-        if _starts_as_parquet(stream):
-            found = _parquet_batches(stream, source.name, n_rows, label)
-        elif source.name.lower().endswith((".parquet", ".pq")):
-            raise TableError(f"{source.name} is not a Parquet file: it does not start with PAR1.")
-        else:
-            found = _csv_batches(stream, source, label)
-        for batch in found:
+        read = READERS[source.format(stream)]
+        for batch in read(stream, source, n_rows, label):
             count += len(batch)
             yield batch
     if not count:
-        raise TableError(f"{source.name} has a header but no rows.")
-
-
-def check_columns(names, label, name):
-    """Raise if a column has no name, two have the same name, or the label column is missing."""
-    for position, column in enumerate(names):
-        if column == "":
-            raise TableError(
-                f"{name}: column {position + 1} of {len(names)} has no name; give it one in the "
-                "header. (For row numbers written by pandas: to_csv(…, index=False).)"
-            )
-    twice = [column for column, count in Counter(names).items() if count > 1]
-    if twice:
-        raise TableError(f"{name} has more than one column {some_of(twice)}; rename them.")
-    if label is not None and label not in names:
-        raise TableError(f"{name} has no column {short_repr(label)}.{nearest(label, names)}")
-
-
-def _parquet_batches(stream, name, n_rows, label):
-    if not stream.seekable():
-        raise TableError(f"{name} is Parquet, which cannot be read from a pipe; pass a file.")
-    try:
-        file = pq.ParquetFile(stream)
-        check_columns(file.schema_arrow.names, label, name)
-        yield from file.iter_batches(batch_size=n_rows)
-    except (pa.ArrowException, OSError) as error:
-        raise TableError(f"{name} is damaged: {one_line(error)}") from error
-
-
-def one_line(error) -> str:
-    """Return the message of an error without line breaks and control characters."""
-    text = " ".join(str(error).split())
-    return text if text.isprintable() else ascii(text)[1:-1]
+        raise TableError(f"{formats.table_name(source)} has a header but no rows.")
 
 
 # --------------------------------------------------------------------------------------- read: CSV
 
 
-class _Utf8:
-    """A byte stream that counts lines and quotes, and raises at NUL bytes and invalid UTF-8."""
-
-    def __init__(self, stream, source):
-        self.stream, self.source, self.closed = stream, source, False
-        self.lines = self.quotes = 0
-        self.decoder = codecs.getincrementaldecoder("utf-8")()
-
-    def read(self, size=-1) -> bytes:
-        """Return the next bytes, for pyarrow."""
-        return self._checked(self.source.unpacked(self.stream.read, size))
-
-    def text_lines(self):
-        """Yield the lines as text, for the header."""
-        while line := self._checked(self.source.unpacked(self.stream.readline, BLOCK)):
-            yield line.decode()
-
-    def close(self):
-        """Do not close the stream: its opener does."""
-        self.closed = True
-
-    def _checked(self, data):
-        whole = self.decoder.getstate()[0] + data  # starts with a character that the last block cut
-        bad, reason = whole.find(b"\0"), "a NUL byte, so it is not a CSV file."
-        try:
-            self.decoder.decode(data, final=not data)
-        except UnicodeDecodeError as error:
-            bad, byte = error.start, whole[error.start : error.start + 1]
-            reason = (
-                f"byte 0x{byte.hex()} is not UTF-8 (in Windows-1252 it is "
-                f"{byte.decode('cp1252', 'replace')!r}). Save the file as UTF-8."
-            )
-        if bad >= 0:
-            line = self.lines + whole.count(b"\n", 0, bad) + 1
-            raise TableError(f"{self.source.name}, line {line}: {reason}")
-        self.lines += data.count(b"\n")
-        self.quotes += data.count(b'"')
-        return data
-
-
-def _csv_batches(stream, source, label):
+def _csv_batches(stream, source, _n_rows, label):
     """Yield batches of text; raise if a row has too few or too many cells."""
-    text = _Utf8(stream, source)
+    text = Utf8(stream, source)
     names = _header(text, source)
     check_columns(names, label, source.name)
     ragged, last = [], None
@@ -325,7 +202,6 @@ def _header(text, source) -> list[str]:
         raise TableError(f"{name} is empty; it needs a header and rows.")
     if not names:
         raise TableError(f"{name}: line 1 is empty; it needs the names of the columns.")
-    names[0] = names[0].removeprefix("\ufeff")
     others = [other for other in ",;\t|" if len(names) == 1 and other in names[0]]
     if others:
         raise TableError(
@@ -338,8 +214,6 @@ def _header(text, source) -> list[str]:
 def _csv_lines(source):
     """Yield the number of the first line and the cells of each row, header included, blanks not."""
     with source.open() as stream, _long_cells():
-        if _starts_as_parquet(stream):
-            raise TableError(f"{source.name} is a Parquet file, which has no lines.")
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
         reader, line = csv.reader(text, delimiter=source.delimiter, strict=True), 1
         try:
@@ -390,6 +264,15 @@ def _check_last_quote(source, batch):
             pass  # raises where reading stops
     elif "\n" in (batch.column(batch.num_columns - 1)[-1].as_py() or ""):
         raise TableError(f'{source.name}: a quote (") is not closed in the last row.')
+
+
+READERS = {
+    "CSV": _csv_batches,
+    "JSON lines": formats.json_batches,
+    "Parquet": formats.parquet_batches,
+    "Feather": formats.feather_batches,
+    "Excel": formats.excel_batches,
+}
 
 
 # ------------------------------------------------------------------------------ columns of a frame

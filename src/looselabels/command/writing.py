@@ -1,32 +1,55 @@
-"""Tables as CSV or Parquet files, written block by block."""
+"""Tables as CSV, Parquet or Feather files, written block by block."""
 
+import bz2
 import gzip
+import lzma
+import os
 import re
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 
 from looselabels._files import new_file
 from looselabels.command.places import check_file
-from looselabels.command.tables import (
-    N_ROWS,
-    NUMBER,
+from looselabels.command.sources import (
+    SUFFIXES,
     TableError,
-    arrow_table,
     default_delimiter,
-    is_text,
     pa,
     pc,
     pq,
+    without_packing,
 )
+from looselabels.command.tables import N_ROWS, NUMBER, arrow_table, is_text
+
+NOT_WRITTEN = (*SUFFIXES["Excel"], ".xls", *SUFFIXES["JSON lines"], ".json")
+
+
+def suffix_for(path) -> str:
+    """Return the end of the name of a table with results: its format follows that of the input.
+
+    >>> suffix_for("data.parquet"), suffix_for("data.xlsx"), suffix_for("data.csv.gz")
+    ('.parquet', '.csv', '.csv')
+    """
+    name = without_packing(path)
+    kinds = (kind for kind in ("Parquet", "Feather") if name.endswith(SUFFIXES[kind]))
+    return next((SUFFIXES[kind][0] for kind in kinds), ".csv")
+
+
+def format_note(path) -> list[str]:
+    """Return a sentence if results are not written in the format of the input, else nothing."""
+    if not without_packing(path).endswith(NOT_WRITTEN):
+        return []
+    return ["The table with suggestions is a CSV file, because this format is only read."]
 
 
 @contextmanager
 def table_writer(path, *, force=False, excel_safe=False):
     """Yield a function that appends a DataFrame to a table at `path`.
 
-    The name determines the format: .parquet, .csv, .tsv, .csv.gz or .tsv.gz; "-" writes CSV to
-    stdout. The file is written completely or not at all. In CSV a missing value is an empty cell.
+    The name determines the format: .parquet, .feather, .csv or .tsv, the last two also compressed
+    (.gz, .bz2, .xz, .zst); "-" writes CSV to stdout. The file is written completely or not at all.
+    In CSV a missing value is an empty cell.
 
     Parameters
     ----------
@@ -51,17 +74,34 @@ def table_writer(path, *, force=False, excel_safe=False):
         yield _csv_writer(_write_stdout, ",", excel_safe)
         sys.stdout.flush()
         return
-    name = str(path).lower()
+    check_writable(path)
     check = partial(check_file, force=force)
+    suffix = suffix_for(path)
     with new_file(path, check) as temporary, open(temporary, "wb") as handle:
-        if name.endswith((".parquet", ".pq")):
-            with _parquet_writer(handle) as write:
+        if suffix != ".csv":
+            with _arrow_writer(handle, suffix) as write:
                 yield write
-        elif name.endswith(".gz"):  # without name and time: the same bytes every time
-            with gzip.GzipFile("", "wb", fileobj=handle, mtime=0) as packed:
-                yield _csv_writer(packed.write, default_delimiter(name), excel_safe)
         else:
-            yield _csv_writer(handle.write, default_delimiter(name), excel_safe)
+            with _packed(handle, str(path).lower()) as packed:
+                yield _csv_writer(packed.write, default_delimiter(path), excel_safe)
+
+
+def check_writable(path) -> None:
+    """Raise if the name of a file promises a format that is not written."""
+    if without_packing(path).endswith(NOT_WRITTEN):
+        raise TableError(f"{path}: tables are written as .csv, .tsv, .parquet or .feather.")
+
+
+def _packed(handle, name):
+    """Return a file that compresses what is written to it, as its name says."""
+    end = os.path.splitext(name)[1]
+    if end == ".gz":  # without name and time: the same bytes every time
+        return gzip.GzipFile("", "wb", fileobj=handle, mtime=0)
+    if end == ".zst":
+        return pa.CompressedOutputStream(pa.PythonFile(handle, mode="w"), "zstd")
+    if end in (".bz2", ".xz"):
+        return (bz2.BZ2File if end == ".bz2" else lzma.LZMAFile)(handle, "wb")
+    return nullcontext(handle)
 
 
 def _write_stdout(data):
@@ -73,16 +113,18 @@ def _write_stdout(data):
 
 
 @contextmanager
-def _parquet_writer(handle):
-    writer = None
+def _arrow_writer(handle, suffix):
+    open_writer = pq.ParquetWriter if suffix == ".parquet" else pa.ipc.new_file
+    writer = schema = None
 
     def write(frame):
-        nonlocal writer
+        nonlocal writer, schema
         table = arrow_table(frame)
         if writer is None:  # a later block may have text where this one is empty
             types = [(f.name, pa.string() if f.type == pa.null() else f.type) for f in table.schema]
-            writer = pq.ParquetWriter(handle, pa.schema(types))
-        writer.write_table(table.cast(writer.schema))
+            schema = pa.schema(types)
+            writer = open_writer(handle, schema)
+        writer.write_table(table.cast(schema))
 
     try:
         yield write

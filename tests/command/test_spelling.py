@@ -1,0 +1,45 @@
+"""Spellings of labels."""
+
+import pytest
+
+from looselabels.command.spelling import read_merges, spelling_variants
+
+
+def test_merges_are_read_from_words_and_files(tmp_path):
+    table, mapping = tmp_path / "merge.csv", tmp_path / "a=b.json"
+    table.write_text("from,to\n=x,y\n")
+    mapping.write_text('{"c": "d"}')
+    words = ["a=b", r"p\=q=r", str(table), str(mapping), "d=e"]
+    assert read_merges(words) == {"a": "b", "p=q": "r", "=x": "y", "c": "e", "d": "e"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["a=b", "a=c"], r"'a' is to become both of \['b', 'c'\]"),
+        (["a=b", "b=a"], "is a circle; name the label to keep"),
+        (["a="], "names no label. Is it --unlabeled 'a'"),
+        (["x.json"], "is not valid JSON"),
+        (["y.json"], "must map labels to labels"),
+        (["x.csv"], r"must have the columns from and to; it has \['a', 'b'\]"),
+        (["y.csv"], "'a' names no label"),
+    ],
+)
+def test_merges_that_contradict_each_other_are_refused(words, message, folder):
+    (folder / "x.json").write_text("{")
+    (folder / "y.json").write_text('{"a": 1}')
+    (folder / "x.csv").write_text("a,b\nc,d\n")
+    (folder / "y.csv").write_text("from,to\na,\n")
+    with pytest.raises(ValueError, match=message):
+        read_merges(words)
+
+
+def test_labels_that_differ_only_in_case_or_spaces_are_variants():
+    counts = {"cat": 3, "Cat ": 5, "dog": 1, "dog ": 9, "DOG": 0, "cow": 2, None: 4, 7: 1}
+    found = spelling_variants(counts, "looselabels audit x.csv")
+    assert [variant["labels"] for variant in found] == [["Cat ", "cat"], ["DOG", "dog", "dog "]]
+    assert found[0]["command"] == (
+        "looselabels audit x.csv --merge 'Cat =Cat' --merge cat=Cat --force"
+    )
+    assert spelling_variants({"a b": 1, "a  b": 1, " a b": 1})[0]["options"] == "--strip"
+    assert spelling_variants({"a": 1, "b": 1}) == []
