@@ -100,14 +100,6 @@ def test_words_that_match_no_cell_are_warnings():
     assert notes == ["--unlabeled '?' matches no cell.", "--merge 'cow' matches no cell."]
 
 
-def test_warnings_come_in_the_order_of_the_table_in_every_run():
-    """A set of text would have another order in each process."""
-    cells = [letter + space for letter in "hgfedcba" for space in ("", " ")]
-    with collect_warnings() as notes:
-        read_labels(column(*cells * 2), Labels("y"))
-    assert [note.split("'")[1] for note in notes] == list("hgfedcba")
-
-
 def test_a_message_about_unknown_labels_lists_only_what_a_cell_can_spell():
     known = (*"abcdefg", None)
     allowed = r"known labels are \('a', 'b', 'c', 'd', 'e' and 2 more\)"

@@ -43,3 +43,9 @@ def test_labels_that_differ_only_in_case_or_spaces_are_variants():
     )
     assert spelling_variants({"a b": 1, "a  b": 1, " a b": 1})[0]["options"] == "--strip"
     assert spelling_variants({"a": 1, "b": 1}) == []
+
+
+def test_variants_have_the_same_order_in_every_run():
+    labels = [letter + space for letter in "hgfedcba" for space in ("", " ")]
+    for counts in (dict.fromkeys(labels, 2), dict.fromkeys(labels[::-1], 2)):
+        assert [variant["labels"][0] for variant in spelling_variants(counts)] == list("abcdefgh")

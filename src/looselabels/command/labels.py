@@ -137,8 +137,8 @@ def check_known(labels, known, column) -> None:
         allowed = [label for label in known if not is_missing(label)]  # no cell spells None
         raise ValueError(
             f"Column {short_repr(column)} holds {listed(wrong)}; the known labels are "
-            f"{listed(allowed)}. Correct the cells, or use --merge, or --unlabeled if they mean 'no "
-            "label'."
+            f"{listed(allowed)}. Correct the cells, or use --merge, or --unlabeled if they mean "
+            "'no label'."
         )
     if missing:
         source = f" of source {short_repr(missing[0][0])}" if missing[0] is not None else ""
