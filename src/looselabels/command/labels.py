@@ -134,7 +134,7 @@ def check_known(labels, known, column) -> None:
     missing = sorted(filter(is_missing, unknown), key=str)
     wrong = sorted(unknown.difference(missing), key=str)
     if wrong:
-        allowed = [label for label in known if not is_missing(label)]  # no cell spells None
+        allowed = tuple(label for label in known if not is_missing(label))  # no cell spells None
         raise ValueError(
             f"Column {short_repr(column)} holds {listed(wrong)}; the known labels are "
             f"{listed(allowed)}. Correct the cells, or use --merge, or --unlabeled if they mean "
