@@ -30,7 +30,7 @@ LAYERS = [
     *("command.features", "command.spelling", "command.labels", "command.design"),
     *("command.identity", "command.decisions", "command.review"),
     *("command.fitting", "command.notes", "command.models", "command.results"),
-    *("command.demo", "command.options", "command.terminal", "command.cli"),
+    *("command.demo", "command.options", "command.workflow", "command.terminal", "command.cli"),
     "features",  # the encoders of the command, for users of the library
 ]
 NUMERICS = ["_validation", "_rows", "_rows_numba", "_blocks", "inference"]

@@ -22,13 +22,11 @@ from looselabels.command.options import (
     about_review,
     add_options,
     as_json,
-    check_about_labels,
     debug,
     delimiter,
     excel_safe,
     force,
     id_column,
-    is_feature_file,
     quiet,
     repeatable_command,
     seed,
@@ -184,7 +182,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     """
     from looselabels._files import new_folder
     from looselabels.auditing.audit import audit as audit_rows
-    from looselabels.command import results
+    from looselabels.command import results, workflow
     from looselabels.command.models import write_model
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_folder
@@ -201,12 +199,12 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     check_earlier(out, options["accept_above"])
     with progress(quiet), steps(2, 84, 2, 3, 9) as begin, collect_warnings() as notes:
         begin("reading")
-        frame, labels = _read(data, options)
+        frame, labels = workflow.read(data, options)
         results.check_shown(frame, options["show"])
         review = read_review(frame, labels, options["id"], options["decisions"])
-        labels = _with_counts(labels, review.labels, options)
+        labels = workflow.with_counts(labels, review.labels, options)
         begin("fitting")
-        clf, X, features = _fit(
+        clf, X, features = workflow.fit(
             frame, review.labels, labels, options, notes, proba, review.known_classes
         )
         begin("auditing")
@@ -254,6 +252,7 @@ def fit(data, out, force, as_json, quiet, debug, **options):
       looselabels fit pets.csv --label kind --negative other --model linear
     """
     from looselabels._files import new_folder
+    from looselabels.command import workflow
     from looselabels.command.labels import read_labels
     from looselabels.command.models import MODEL_FILES, write_model
     from looselabels.command.notes import collect_warnings, ignored_columns
@@ -265,11 +264,11 @@ def fit(data, out, force, as_json, quiet, debug, **options):
     out = check(_out(data, out, "model"))
     with progress(quiet), steps(2, 88, 10) as begin, collect_warnings() as notes:
         begin("reading")
-        frame, labels = _read(data, options)
+        frame, labels = workflow.read(data, options)
         y = read_labels(frame, labels)
-        labels = _with_counts(labels, y, options)
+        labels = workflow.with_counts(labels, y, options)
         begin("fitting")
-        clf, _, features = _fit(frame, y, labels, options, notes)
+        clf, _, features = workflow.fit(frame, y, labels, options, notes)
         begin("saving")
         with new_folder(out, check) as folder:
             write_model(folder, clf, features)
@@ -447,9 +446,10 @@ def design(file, out, plot, force, as_json, debug):
     each class: "sizes": {"shop": {"dog": 300, "wolf": 10}, "checked": {"dog": 20, "wolf": 20}}.
     """
     from looselabels._files import new_file
+    from looselabels.command.design import read_design_file
     from looselabels.command.places import check_file
 
-    transition = _read_design(file)
+    transition = read_design_file(file)
     check = partial(check_file, force=force)
     for path in (out, plot):
         if path is not None:
@@ -527,141 +527,6 @@ def _suffix(data):
     from looselabels.command.writing import suffix_for
 
     return suffix_for(data)
-
-
-def _read(data, options):
-    """Return the table, and what was specified about its labels.
-
-    The column of images, if one was recognized, is added to the options.
-    """
-    from looselabels.command.image_folder import read_image_folder
-    from looselabels.command.images import image_column
-    from looselabels.command.labels import Labels
-    from looselabels.command.spelling import read_merges
-    from looselabels.command.tables import read_table
-
-    is_folder = Path(data).is_dir()
-    _set_columns(data, is_folder, options)
-    check_about_labels(options)
-    design, noise = options["design"], options["noise"]
-    labels = Labels(
-        options["label"],
-        options["unlabeled"],
-        options["negative"],
-        noise if noise is not None else "estimate" if design is None else 0.0,
-        None if design is None else _read_design(design),
-        strip=options["strip"],
-        merge=read_merges(options["merge"]),
-        source=options["source"],
-        label_rate=options["label_rate"],
-    )
-    if labels.design and isinstance(labels.design.labels[0], tuple) != bool(labels.source):
-        raise click.UsageError(
-            f"{design}: --source is for a design with 'sources', and such a design needs --source."
-        )
-    if is_folder:
-        frame = read_image_folder(data)
-    else:
-        reading = {name: options[name] for name in ("label", "delimiter", "sheet")}
-        frame = read_table(data, **reading)
-    options["image"] = image_column(frame, options["image"], labels.column)
-    return frame, labels
-
-
-def _with_counts(labels, y, options):
-    """Return what was specified about labels, with what follows from their counts."""
-    from looselabels.command.design import class_prior
-
-    if labels.design is not None:
-        labels = labels._replace(design=_read_design(options["design"], y))
-    return labels._replace(class_prior=class_prior(y, labels, options["class_share"]))
-
-
-def _set_columns(data, is_folder, options):
-    """Check --label, and set the options that name columns of a folder of images."""
-    from looselabels.command.image_folder import LABEL, PATH
-
-    if is_folder and options["label"] is not None:
-        raise click.UsageError(
-            f"{data} is a folder. For a table, name its file; for images by class, omit --label."
-        )
-    if not is_folder and options["label"] is None:
-        raise click.UsageError("Missing option '--label', which names the column of labels.")
-    if is_folder:
-        options |= {"label": LABEL, "image": PATH, "id": PATH}
-
-
-def _fit(frame, y, labels, options, notes, proba=None, known_classes=None):
-    """Return the classifier, the matrix it was fitted to, and the features of that matrix.
-
-    With `proba`, a file with the probabilities of another model, there is no matrix.
-    """
-    from looselabels.command import fitting
-    from looselabels.command.features import read_groups
-
-    seed, jobs = options["seed"], options["jobs"]
-    if proba is not None:
-        if options["groups"] is not None:
-            raise click.UsageError("Pass either --groups or --proba, which needs no fit.")
-        label_proba = fitting.read_proba(proba, y, labels)
-        clf = fitting.fit_from_proba(label_proba, y, labels, known_classes=known_classes, seed=seed)
-        return clf, None, None
-    groups = read_groups(frame, options["groups"], labels.column)
-    if labels.source not in (None, options["groups"]):
-        frame = frame.drop(columns=labels.source)  # it is not a feature
-    features, X = _features(frame, labels.column, options)
-    notes.extend(features.notes)
-    clf = fitting.fit(
-        X,
-        y,
-        labels,
-        model=options["model"],
-        groups=groups,
-        known_classes=known_classes,
-        seed=seed,
-        n_jobs=jobs,
-    )
-    return clf, X, features
-
-
-def _features(frame, label, options):
-    """Return the features of a table and their matrix, from its columns or from a file."""
-    from looselabels.command.feature_file import FeatureFile
-    from looselabels.command.features import Features
-
-    chosen, impute = options["features"], options["model"] in ("linear", "kernel")
-    if chosen is not None and is_feature_file(chosen):
-        file = FeatureFile(chosen)
-        file.check_length(len(frame))
-        rows = file.of(frame, options.get("id")).drop(columns=label, errors="ignore")
-        features, X = Features.fit_transform(rows, impute=impute)
-        features.file = file.path.name
-        return features, X
-    if str(chosen).endswith(".npy") and chosen not in frame.columns:
-        raise FileNotFoundError(f"{chosen} does not exist.")
-    columns = None if chosen is None else [*dict.fromkeys(map(str.strip, chosen.split(",")))]
-    name = options.get("id")
-    if name is not None and name != options["image"] and name not in (columns or ()):
-        frame = frame.drop(columns=name)  # it says nothing about the class
-    return Features.fit_transform(
-        frame,
-        label=label,
-        groups=options["groups"],
-        columns=columns,
-        impute=impute,
-        image=options["image"],
-    )
-
-
-def _read_design(path, y=None):
-    """Return the transition of a design file; an error names the file and the help."""
-    from looselabels.command.design import read_design
-
-    try:
-        return read_design(path, y)
-    except (ValueError, TypeError, RecursionError) as error:
-        reason = " ".join(str(error).split()).removesuffix(".")
-        raise click.UsageError(f"{path}: {reason}. See looselabels design --help.") from None
 
 
 def _draw(transition, file, kind):

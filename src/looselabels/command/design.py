@@ -4,6 +4,8 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import click
+
 from looselabels._names import UNLABELED
 from looselabels._validation import parse_json, short_repr
 from looselabels.command.labels import Labels
@@ -50,6 +52,15 @@ def read_design(path: Path, y=None) -> Transition:
     if isinstance(content, dict) and "sources" in content:
         return _merged_sources(content, counts)
     return _transition(content, counts)
+
+
+def read_design_file(path, y=None):
+    """Return the transition of a design file; an error names the file and the help."""
+    try:
+        return read_design(path, y)
+    except (ValueError, TypeError, RecursionError) as error:
+        reason = " ".join(str(error).split()).removesuffix(".")
+        raise click.UsageError(f"{path}: {reason}. See looselabels design --help.") from None
 
 
 def _merged_sources(content, counts) -> Transition:

@@ -1,0 +1,124 @@
+"""What `audit` and `fit` have in common: options and a table → labels, features, a classifier."""
+
+from pathlib import Path
+
+import click
+
+from looselabels.command import fitting
+from looselabels.command.design import class_prior, read_design_file
+from looselabels.command.feature_file import FeatureFile
+from looselabels.command.features import Features, read_groups
+from looselabels.command.image_folder import LABEL, PATH, read_image_folder
+from looselabels.command.images import image_column
+from looselabels.command.labels import Labels
+from looselabels.command.options import check_about_labels, is_feature_file
+from looselabels.command.spelling import read_merges
+from looselabels.command.tables import read_table
+
+
+def read(data, options):
+    """Return the table, and what was specified about its labels.
+
+    The column of images, if one was recognized, is added to the options.
+    """
+    is_folder = Path(data).is_dir()
+    _set_columns(data, is_folder, options)
+    check_about_labels(options)
+    design, noise = options["design"], options["noise"]
+    labels = Labels(
+        options["label"],
+        options["unlabeled"],
+        options["negative"],
+        noise if noise is not None else "estimate" if design is None else 0.0,
+        None if design is None else read_design_file(design),
+        strip=options["strip"],
+        merge=read_merges(options["merge"]),
+        source=options["source"],
+        label_rate=options["label_rate"],
+    )
+    if labels.design and isinstance(labels.design.labels[0], tuple) != bool(labels.source):
+        raise click.UsageError(
+            f"{design}: --source is for a design with 'sources', and such a design needs --source."
+        )
+    if is_folder:
+        frame = read_image_folder(data)
+    else:
+        reading = {name: options[name] for name in ("label", "delimiter", "sheet")}
+        frame = read_table(data, **reading)
+    options["image"] = image_column(frame, options["image"], labels.column)
+    return frame, labels
+
+
+def _set_columns(data, is_folder, options):
+    """Check --label, and set the options that name columns of a folder of images."""
+    if is_folder and options["label"] is not None:
+        raise click.UsageError(
+            f"{data} is a folder. For a table, name its file; for images by class, omit --label."
+        )
+    if not is_folder and options["label"] is None:
+        raise click.UsageError("Missing option '--label', which names the column of labels.")
+    if is_folder:
+        options |= {"label": LABEL, "image": PATH, "id": PATH}
+
+
+def with_counts(labels, y, options):
+    """Return what was specified about labels, with what follows from their counts."""
+    if labels.design is not None:
+        labels = labels._replace(design=read_design_file(options["design"], y))
+    return labels._replace(class_prior=class_prior(y, labels, options["class_share"]))
+
+
+def fit(frame, y, labels, options, notes, proba=None, known_classes=None):
+    """Return the classifier, the matrix it was fitted to, and the features of that matrix.
+
+    With `proba`, a file with the probabilities of another model, there is no matrix.
+    """
+    seed, jobs = options["seed"], options["jobs"]
+    if proba is not None:
+        if options["groups"] is not None:
+            raise click.UsageError("Pass either --groups or --proba, which needs no fit.")
+        label_proba = fitting.read_proba(proba, y, labels)
+        clf = fitting.fit_from_proba(label_proba, y, labels, known_classes=known_classes, seed=seed)
+        return clf, None, None
+    groups = read_groups(frame, options["groups"], labels.column)
+    if labels.source not in (None, options["groups"]):
+        frame = frame.drop(columns=labels.source)  # it is not a feature
+    features, X = _features(frame, labels.column, options)
+    notes.extend(features.notes)
+    clf = fitting.fit(
+        X,
+        y,
+        labels,
+        model=options["model"],
+        groups=groups,
+        known_classes=known_classes,
+        seed=seed,
+        n_jobs=jobs,
+    )
+    return clf, X, features
+
+
+def _features(frame, label, options):
+    """Return the features of a table and their matrix, from its columns or from a file."""
+    chosen, impute = options["features"], options["model"] in ("linear", "kernel")
+    if chosen is not None and is_feature_file(chosen):
+        file = FeatureFile(chosen)
+        file.check_length(len(frame))
+        rows = file.of(frame, options.get("id")).drop(columns=label, errors="ignore")
+        features, X = Features.fit_transform(rows, impute=impute)
+        features.file = file.path.name
+        return features, X
+    if str(chosen).endswith(".npy") and chosen not in frame.columns:
+        raise FileNotFoundError(f"{chosen} does not exist.")
+    columns = None if chosen is None else [*dict.fromkeys(map(str.strip, chosen.split(",")))]
+    name = options.get("id")
+    if name is not None and name != options["image"] and name not in (columns or ()):
+        frame = frame.drop(columns=name)  # it says nothing about the class
+    return Features.fit_transform(
+        frame,
+        label=label,
+        groups=options["groups"],
+        columns=columns,
+        impute=impute,
+        image=options["image"],
+    )
