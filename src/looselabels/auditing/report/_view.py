@@ -21,6 +21,7 @@ from looselabels.auditing.report._words import (
     is_number,
     name,
     percent,
+    printable,
     quoted,
     reviewed_sentence,
     transition_sentence,
@@ -149,7 +150,7 @@ def _variants(variants) -> dict:
     found = [
         (
             f"{enumeration(part['labels'], write=quoted)} may be spellings of one label.",
-            clean(part.get("command") or "", 1000),
+            printable(part.get("command") or ""),
         )
         for part in variants[:MAX_VARIANTS]
     ]
@@ -320,5 +321,5 @@ def _calibration(content) -> dict | None:
 def _reproduce(reproduce) -> dict | None:
     if not reproduce:
         return None
-    command, seed = reproduce.get("command"), reproduce.get("seed")
+    command, seed = printable(reproduce.get("command") or ""), reproduce.get("seed")
     return {"command": command, "seed": seed, "versions": reproduce.get("versions") or {}}
