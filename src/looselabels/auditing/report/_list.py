@@ -21,7 +21,7 @@ MAX_ROWS = 500  # that are listed
 MAX_COLUMNS = 20  # of the table that are shown
 MAX_PROBABILITIES = 3  # of each row
 MAX_CELL = 1_000  # letters
-MAX_CELLS = 600_000  # letters of all cells, which at most five bytes each leave small enough
+MAX_CELLS = 600_000  # letters of all cells together; escaped, each takes up to five bytes
 MAX_REVIEW = 3_000_000  # bytes of names and identifiers, which cannot be shortened
 FROM_0 = "Rows are counted from 0: row 0 is the first row of data."
 
@@ -92,7 +92,8 @@ def _cells(content, rows) -> tuple[list[str], list[list[str]]]:
     letters = _max_cell(len(columns) * len(rows))
     texts = []
     for row in rows:
-        cells = [*row.get("cells", ()), *[None] * len(columns)][: len(columns)]  # some may lack
+        # a row may have fewer cells than there are columns
+        cells = [*row.get("cells", ()), *[None] * len(columns)][: len(columns)]
         texts.append(["" if cell is None else clean(cell, letters) for cell in cells])
     return [name(c) for c in columns], texts
 
@@ -143,9 +144,10 @@ def _left_out(content, rows, review) -> list[str]:
 def _review(content, rows) -> dict | None:
     """Return what decisions.csv needs, exactly: identifiers, names, doubts.
 
-    `names` holds each name once; everything else refers to names by position. The key under which
-    the browser stores decisions depends on all of it, so decisions never reach another page. None:
-    there are no rows, or names and identifiers are too long for a page.
+    `names` holds each name once; classes, labels and suggestions are positions in it, and `kept` is
+    the position in `classes` of the class that the label names. The key under which the browser
+    stores decisions depends on all of it, so decisions never reach another page. None: there are no
+    rows, or names and identifiers are too long for a page.
     """
     classes = _classes(content, rows)
     names: dict[str, int] = {}
@@ -156,7 +158,7 @@ def _review(content, rows) -> dict | None:
                 "id": exact_text(row["id"]),
                 "label": names.setdefault(exact_text(row["label"]), len(names)),
                 "suggestion": names.setdefault(exact_text(row["suggestion"]), len(names)),
-                "kept": named_class(tuple_from_json(row["label"]), classes),  # of `classes`
+                "kept": named_class(tuple_from_json(row["label"]), classes),
                 "doubt": row["doubt"] if is_number(row["doubt"]) else None,
                 "hash": exact_text(row.get("hash")),
             }

@@ -21,6 +21,7 @@ from looselabels.auditing.report._words import (
     is_number,
     name,
     percent,
+    printable,
     quoted,
     reviewed_sentence,
     transition_sentence,
@@ -63,18 +64,8 @@ def view(content: Mapping) -> dict:
 
 def facts(content: Mapping) -> list[tuple[str, str, str]]:
     """Return the main numbers as (name, number, note)."""
-    n_labeled, wrong = content["n_labeled"], content["wrong"]
-    found = [*_sizes(content), *(_class_fact(c) for c in counted_classes(content)[:MAX_CLASSES])]
-    if not is_number(wrong["expected"]):
-        return found
-    number, note = _number(wrong)
-    has_share = n_labeled and upper_end(wrong) is None
-    share = [f"{percent(wrong['expected'] / n_labeled)} of labels"] if has_share else []
-    return [
-        *found,
-        ("Probably wrong", number, "; ".join(filter(None, [*share, note]))),
-        ("Check first", count(wrong["doubted"]), "more likely wrong than right"),
-    ]
+    classes = [_class_fact(part) for part in counted_classes(content)[:MAX_CLASSES]]
+    return [*_sizes(content), *classes, *_wrong_facts(content)]
 
 
 def _sizes(content) -> list[tuple[str, str, str]]:
@@ -101,6 +92,19 @@ def _class_fact(part) -> tuple[str, str, str]:
     return f"Probably {quoted(part['name'])}", number, f"unlabeled; {note}" if note else "unlabeled"
 
 
+def _wrong_facts(content) -> list[tuple[str, str, str]]:
+    n_labeled, wrong = content["n_labeled"], content["wrong"]
+    if not is_number(wrong["expected"]):
+        return []
+    number, note = _number(wrong)
+    has_share = n_labeled and upper_end(wrong) is None
+    share = [f"{percent(wrong['expected'] / n_labeled)} of labels"] if has_share else []
+    return [
+        ("Probably wrong", number, "; ".join(filter(None, [*share, note]))),
+        ("Check first", count(wrong["doubted"]), "more likely wrong than right"),
+    ]
+
+
 def _number(part) -> tuple[str, str]:
     """Return an estimated number of rows and a note; if it can be zero, only its upper end."""
     most = upper_end(part)
@@ -119,10 +123,10 @@ def _rests(content) -> dict:
     if sources.get("label_rates") == "estimated":
         sentences.append("How often each class is labeled was not assumed, but estimated.")
     counted = counted_classes(content)
+    has_table = len(counted) > 1  # which has what `facts` says about classes
     return {
-        # several classes have a table of their own
-        "facts": _sizes(content) if len(counted) > 1 else facts(content),
-        "classes": _counts(counted) if len(counted) > 1 else None,
+        "facts": [*_sizes(content), *_wrong_facts(content)] if has_table else facts(content),
+        "classes": _counts(counted) if has_table else None,
         "warnings": warnings(content),
         "variants": _variants(content.get("variants") or []),
         "reviewed": reviewed_sentence(content),
@@ -146,7 +150,7 @@ def _variants(variants) -> dict:
     found = [
         (
             f"{enumeration(part['labels'], write=quoted)} may be spellings of one label.",
-            clean(part.get("command") or "", 1000),
+            printable(part.get("command") or ""),
         )
         for part in variants[:MAX_VARIANTS]
     ]
@@ -317,5 +321,5 @@ def _calibration(content) -> dict | None:
 def _reproduce(reproduce) -> dict | None:
     if not reproduce:
         return None
-    command, seed = reproduce.get("command"), reproduce.get("seed")
+    command, seed = printable(reproduce.get("command") or ""), reproduce.get("seed")
     return {"command": command, "seed": seed, "versions": reproduce.get("versions") or {}}

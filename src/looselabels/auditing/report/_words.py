@@ -87,11 +87,18 @@ def clean(value, max_letters=400) -> str:
     >>> clean("a\nb \x1b[31m")
     'a b \\x1b[31m'
     """
-    one_line = " ".join(str(value)[: 2 * max_letters].split())
-    printable = one_line
-    if not one_line.isprintable():
-        printable = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in one_line)
-    return printable if len(printable) <= max_letters else printable[: max_letters - 1] + "…"
+    return printable(" ".join(str(value)[: 2 * max_letters].split()), max_letters)
+
+
+def printable(text: str, max_letters=1000) -> str:
+    r"""Return a text without control characters; spaces stay, as a command needs them.
+
+    >>> printable("--merge 'a  b'\n")
+    "--merge 'a  b'\\n"
+    """
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[: max_letters + 1])
+    return text if len(text) <= max_letters else text[: max_letters - 1] + "…"
 
 
 def is_number(value) -> bool:

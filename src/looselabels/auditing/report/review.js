@@ -202,8 +202,7 @@
   // -------------------------------------------------------------------------------- start
 
   const header = document.createElement("th");
-  header.scope = "col";
-  header.textContent = "Decision";
+  Object.assign(header, { scope: "col", className: "decide", textContent: "Decision" });
   list.table.tHead.rows[0].append(header);
   list.rows.forEach(addButtons);
   restore();
