@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         ("bench_classifier.py", ["out of bag", "3 folds"]),
         ("bench_audit.py", ["cross-prediction", "audit", "report"]),
         ("quality_noise.py", ["wine | forest", "wine | linear", "classes"]),
+        ("false_alarms.py", ["Gaussians | forest", "digits, spread 2 | linear"]),
         ("quality_intervals.py", ["uniform 10% | low", "one class 40% | high", "every other"]),
         ("quality_transitions.py", ["rows | noise | likelihood | calibrated", "100 | uniform 20%"]),
         (
