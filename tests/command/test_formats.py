@@ -13,9 +13,15 @@ from pathlib import Path
 import pytest
 
 from looselabels.command.notes import collect_warnings
-from looselabels.command.tables import TableError, read_blocks, read_table, row_location
+from looselabels.command.tables import (
+    TableError,
+    number_of_first_row,
+    read_blocks,
+    read_table,
+    row_location,
+)
 from looselabels.command.writing import format_note, table_writer
-from tests.command.calls import QUICK, animals, called, cells, files, pa, pd
+from tests.command.calls import QUICK, animals, called, cells, files, pa, pd, read_csv
 
 TABLE = [["name", "size", "kind"], ["Ann", 1, "cat"], ["Bob", 2.5, None], [None, None, "dog"]]
 TEXT = [["Ann", "1", "cat"], ["Bob", "2.5", None], [None, None, "dog"]]
@@ -275,3 +281,36 @@ def test_every_format_is_audited_and_predicted(suffix, excel, folder):
     assert called(*words).out.count("\n") == 81
     found = called(*words, "-o", "out.xlsx")
     assert (found.code, "tables are written as .csv" in found.err) == (3, True)
+
+
+def test_rows_are_counted_as_people_see_them(excel, file):
+    path = excel(Pets=TABLE)
+    with collect_warnings():
+        assert number_of_first_row(read_table(path)) == ("Row", 2)
+    for content, name, expected in (
+        ("a\n1\n", "data.csv.bz2", ("Line", 2)),
+        ('a\n"1\n2"\n', "data.csv", ("Row", 2)),
+        ('{"a": 1}\n', "data.jsonl", ("Row", 1)),
+    ):
+        content = bz2.compress(content.encode()) if name.endswith("bz2") else content
+        assert number_of_first_row(read_table(file(content, name))) == expected
+
+
+def test_decisions_about_merged_labels_of_a_sheet_are_applied(excel, folder):
+    frame = animals(names=("Cat ", "dog"), unlabeled=0)
+    excel(Notes=[["nothing"]], Pets=[list(frame), *frame.to_numpy().tolist()])
+    words = ("--label", "species", "--sheet", "Pets", "--strip", "--merge", "Cat=cat")
+    audit = ("audit", "data.xlsx", *words, *QUICK, "--force")
+    found = called(*audit, "--accept-above", "0.6")
+    assert found.code == 0, found.err
+    decisions = read_csv("data-audit/decisions.csv")
+    assert set(decisions["label"]) == {"cat", "dog"}
+    found = called("apply", "data.xlsx", "data-audit/decisions.csv", *words)
+    assert found.code == 0, found.err
+    assert f"Labels: {len(decisions)} changed" in found.err
+    assert "Note: Sheet 'Pets' was read.\n" in found.err
+    corrected = read_csv("data-corrected.csv")["species"]
+    assert (corrected != frame["species"]).sum() == len(decisions)
+    plain = ("apply", "data.xlsx", "data-audit/decisions.csv", *words[:4], "--force")
+    assert "cannot be matched" in called(*plain).err
+    assert called(*audit, "--decisions", "data-audit/decisions.csv").code == 0

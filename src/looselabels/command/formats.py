@@ -123,9 +123,9 @@ def _json_cell(value, where, key):
 def excel_batches(stream, source, n_rows, label):
     """Yield the record batches of a sheet of an Excel file; a warning names the sheet."""
     _check_seekable(stream, source, "an Excel file")
+    is_chosen = source.sheet is not None
     rows, sheets = excel_rows(stream, source)
-    name = table_name(source)
-    others = [sheet for sheet in sheets if sheet != source.sheet]
+    name, others = table_name(source), [] if is_chosen else sheets[1:]
     hint = f" For another one, pass --sheet: {some_of(others, 10)}." if others else ""
     warnings.warn(f"Sheet {short_repr(source.sheet)} was read.{hint}", stacklevel=2)
     if not rows:
