@@ -99,6 +99,26 @@ def test_after_a_failure_or_a_break_the_next_step_begins_where_it_should():
     list(each("ab", 2))  # nobody listens any more
 
 
+@pytest.mark.parametrize("listens", [False, True])
+def test_what_makes_the_items_stops_when_they_are_no_longer_used(listens):
+    stopped = []
+
+    def made():
+        try:
+            yield from range(3)
+        finally:
+            stopped.append(True)
+
+    items = made()  # has a name, so that it is not closed by being forgotten
+
+    def work():
+        for _ in each(items, 3):
+            break
+        assert stopped
+
+    reports(work) if listens else work()
+
+
 @pytest.mark.parametrize(
     ("estimator", "settings", "least"),
     [

@@ -4,7 +4,7 @@ A function divides its work into steps; the functions that it calls divide these
 not know who calls it, or what share of all work it is. If nobody listens, nothing happens.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import accumulate
@@ -98,3 +98,5 @@ def each(items: Iterable[Item], n: float) -> Iterator[Item]:
             work.end = min(work.end + size, outer)
     finally:
         work.end = outer
+        if isinstance(items, Generator):  # like `yield from`: nothing goes on after an interruption
+            items.close()

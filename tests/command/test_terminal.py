@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -41,25 +42,28 @@ def test_a_progress_bar_is_shown_only_on_a_terminal(stream, quiet, shown, monkey
         assert written == ""
 
 
-def run_on_a_terminal(folder, *more):
-    """Run an audit whose stderr is a pseudo terminal, and return what it writes there."""
+def run_on_a_terminal(folder, *more, interrupt_at=None):
+    """Run an audit whose stderr is a pseudo terminal; return what it writes there, and its code."""
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "looselabels.command.cli", "audit", "data.csv", *more]
     with subprocess.Popen(command, cwd=folder, stderr=theirs) as process:
         os.close(theirs)
-        written = b""
+        written = ""
         with suppress(OSError):  # Linux reports the end of a terminal as an error
             while part := os.read(ours, 10_000):
-                written += part
+                written += part.decode()
+                if interrupt_at is not None and interrupt_at in written:
+                    process.send_signal(signal.SIGINT)
+                    interrupt_at = None
         os.close(ours)
-        assert process.wait() == 0, written
-    return written.decode()
+    return written, process.returncode
 
 
 def test_an_audit_moves_a_bar_on_a_terminal_from_0_to_100_percent_in_many_steps(tmp_path):
     animals(200).to_csv(tmp_path / "data.csv", index=False)
-    written = run_on_a_terminal(tmp_path, "--label", "species")
+    written, code = run_on_a_terminal(tmp_path, "--label", "species")
+    assert code == 0, written
     percent = [int(found) for found in re.findall(r"\] +(\d+)%", written)]
     assert percent == sorted(percent)
     assert len(set(percent)) > 50
@@ -72,10 +76,18 @@ def test_an_audit_moves_a_bar_on_a_terminal_from_0_to_100_percent_in_many_steps(
 def test_a_quiet_audit_writes_the_same_on_a_terminal_as_elsewhere(tmp_path):
     animals(200).to_csv(tmp_path / "data.csv", index=False)
     options = ("--label", "species", *QUICK, "-o", "out", "--force")
-    on_a_terminal = run_on_a_terminal(tmp_path, *options, "--quiet")
+    on_a_terminal, _ = run_on_a_terminal(tmp_path, *options, "--quiet")
     with contextlib.chdir(tmp_path):
         assert called("audit", "data.csv", *options).err == on_a_terminal.replace("\r\n", "\n")
     assert "#]" not in on_a_terminal
+
+
+def test_an_interruption_of_the_fit_leaves_nothing_and_says_so_in_one_line(tmp_path):
+    animals(2000).to_csv(tmp_path / "data.csv", index=False)
+    written, code = run_on_a_terminal(tmp_path, "--label", "species", interrupt_at=" 20%")
+    assert code == 130
+    assert written.splitlines()[-1] == "Interrupted; no incomplete file was left."
+    assert os.listdir(tmp_path) == ["data.csv"]
 
 
 def test_a_path_is_shown_relative_to_the_current_folder(tmp_path, monkeypatch):

@@ -187,7 +187,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     check = partial(check_folder, force=force, written=results.AUDIT_FILES)
     out = check(_out(data, out, "audit"))
     check_earlier(out, options["accept_above"])
-    with progress(quiet), steps(5, 80, 5, 5, 5) as begin, collect_warnings() as notes:
+    with progress(quiet), steps(2, 84, 2, 3, 9) as begin, collect_warnings() as notes:
         begin("reading")
         frame, labels = _read(data, options)
         results.check_shown(frame, options["show"])
@@ -248,7 +248,7 @@ def fit(data, out, force, as_json, quiet, debug, **options):
 
     check = partial(check_folder, force=force, written=MODEL_FILES)
     out = check(_out(data, out, "model"))
-    with progress(quiet), steps(5, 85, 10) as begin, collect_warnings() as notes:
+    with progress(quiet), steps(2, 88, 10) as begin, collect_warnings() as notes:
         begin("reading")
         frame, labels = _read(data, options)
         y = read_labels(frame, labels)
