@@ -100,18 +100,17 @@ def print_table(timer, elapsed):
     def row(name, took, target=""):
         print(f"| {name} | {took:.2f} s | {took / cross:.2f} | {target} |")
 
-    print(
-        "\n| step | processor time | ratio to the cross-predictions | target |\n|---|---|---|---|"
-    )
+    print("\n| step | processor time | ratio to the cross-predictions | target |")
+    print("|---|---|---|---|")
     for number, (name, took) in enumerate(timer.predictions, start=1):
         row(f"cross-prediction {number}: {name}", took)
     for words, took in rest.items():
         row(NAMES.get(words, words), took)
-    row("**all of these**", cross + sum(rest.values()), f"≤ {MOST}")
+    row("all of these", cross + sum(rest.values()), f"≤ {MOST}")
     for words in FILES:
         row(words, timer.seconds[words])
     row("starting Python and importing", start_seconds())
-    print(f"\n{len(timer.predictions)} cross-predictions; {elapsed:.1f} s elapsed.")
+    print(f"\nCross-predictions: {len(timer.predictions)}. Elapsed: {elapsed:.1f} s.")
 
 
 def main():
