@@ -170,7 +170,8 @@ def _refuse(problems, n_decisions, identity):
     parts = [f"{problem} {identity.name} {some_of(ids)}" for problem, ids in problems.items()]
     raise TableError(
         f"{sum(map(len, problems.values())):,} of {n_decisions:,} decisions cannot be matched: "
-        f"{'; '.join(parts)}. Pass the table that was audited, with the same --label and --id."
+        f"{'; '.join(parts)}. Pass the table that was audited, and what that audit had of "
+        "--label, --id, --unlabeled, --strip and --merge."
     )
 
 
