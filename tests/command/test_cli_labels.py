@@ -37,8 +37,8 @@ def test_each_source_has_a_design_of_its_own():
     found = summary("--source", "from", "--design", "both.json")
     assert found["design"]["labels"][2] == ["web", "cat"]
     row = dict(zip(map(tuple, found["design"]["labels"]), found["design"]["proba"][0], strict=True))
-    assert row[("checked", "cat")] == pytest.approx(1 / 3)
-    assert row[("web", "dog")] == pytest.approx(2 / 3 * 0.2)
+    assert row[("checked", "cat")] == pytest.approx(1 / 3, abs=0.05)
+    assert row[("web", "dog")] == pytest.approx(2 / 3 * 0.2, abs=0.02)
     after = read_csv("data-audit/labels.csv")
     doubted = after["doubt"].astype(float) > 0.5
     assert not doubted[frame["from"] == "checked"].any()

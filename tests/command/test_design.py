@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from looselabels import Transition
+from looselabels import DecoupledClassifier, Transition
 from looselabels.command.design import class_prior, read_design
 from looselabels.command.labels import Labels, read_labels
 from tests.command.calls import pd
@@ -84,18 +86,41 @@ def test_counts_come_from_the_table_unless_the_file_has_some(tmp_path):
     assert read_design(file, Y) == Transition.from_meanings(MEANINGS, counts)
 
 
-def test_sources_are_combined_with_their_numbers_of_rows(tmp_path):
+def test_sources_are_combined_with_the_rows_of_each_class_that_their_labels_imply(tmp_path):
     checked = {"meanings": {"cat": "cat", "dog": "dog"}}
     shop = json.loads(Transition.partial(["cat"], labeled=0.5, negative="dog").to_json())
     design = {"sources": {"shop": shop, "checked": checked}}
     y = [("shop", "cat")] * 2 + [("shop", None)] * 4 + [("checked", "dog")] * 2
     found = read_design(written(design, tmp_path), y)
     assert found.labels == (("shop", "cat"), ("shop", None), ("checked", "cat"), ("checked", "dog"))
-    assert found.proba.tolist() == [[0.375, 0.375, 0.25, 0], [0, 0.75, 0, 0.25]]
+    # one row more than 4 cats and 2 dogs of the shop, and 0 cats and 2 dogs that were checked
+    assert found.proba[0].tolist() == pytest.approx([5 / 12, 5 / 12, 1 / 6, 0])
+    assert found.proba[1].tolist() == pytest.approx([0, 1 / 2, 0, 1 / 2])
     assert read_design(written(design, tmp_path)).proba[0].tolist() == [0.25, 0.25, 0.5, 0]
     design["sizes"] = {"shop": {"cat": 1, "dog": 3}, "checked": 1}
     found = read_design(written(design, tmp_path), y)
     assert found.proba.tolist() == [[0.25, 0.25, 0.5, 0], [0, 0.75, 0, 0.25]]
+
+
+def test_class_shares_of_each_source_improve_suggestions_if_they_differ(tmp_path):
+    rng = np.random.default_rng(0)
+    source = rng.choice(["shop", "checked"], 1000)
+    is_dog = rng.random(1000) < np.where(source == "shop", 0.8, 0.2)
+    X = rng.normal(size=(1000, 2)) + 1.2 * is_dog[:, None]
+    is_wrong = (source == "shop") & (rng.random(1000) < 0.2)
+    label = np.where(is_dog ^ is_wrong, "dog", "cat")
+    y = list(zip(source.tolist(), label.tolist(), strict=True))
+    named = {"meanings": {"cat": "cat", "dog": "dog"}}
+    design = {"sources": {"shop": named | {"noise": 0.2}, "checked": named}}
+
+    def share_right(design):
+        transition = read_design(written(design, tmp_path), y)
+        clf = DecoupledClassifier(LogisticRegression(), transition, refit=False, random_state=0)
+        suggested = clf.fit(X, y).class_proba_given_label_.argmax(axis=1)
+        return np.mean((np.array(clf.classes_)[suggested] == "dog") == is_dog)
+
+    equal = design | {"sizes": {"shop": 500, "checked": 500}}
+    assert share_right(design) > share_right(equal) + 0.02
 
 
 def test_labels_of_several_sources_are_pairs(tmp_path):

@@ -256,10 +256,11 @@ def test_results_that_are_not_in_the_format_of_the_input_are_noted():
 
 
 @pytest.mark.parametrize("suffix", [".xlsx", ".feather", ".jsonl", ".csv.zst"])
-def test_every_format_is_audited_and_predicted(suffix, excel, folder):
+def test_every_format_is_audited_and_predicted(suffix, request, folder):
     frame = animals()
     rows = frame.astype(object).where(frame.notna(), None)
     if suffix == ".xlsx":
+        excel = request.getfixturevalue("excel")
         excel(Notes=[["nothing"]], Pets=[list(frame), *rows.to_numpy().tolist()])
     elif suffix == ".feather":
         frame.to_feather("data.feather")

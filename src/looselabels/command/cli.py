@@ -442,8 +442,8 @@ def design(file, out, plot, force, as_json, debug):
     (--source), the file has a design for each of them:
       {"sources": {"shop": {"meanings": {"dog": "dog", "canine": ["dog", "wolf"]}, "noise": 0.05},
                    "checked": {"meanings": {"dog": "dog", "wolf": "wolf"}}}}
-    Every class is taken to have the same share in all of them. If that is not so, add the rows of
-    each class: "sizes": {"shop": {"dog": 300, "wolf": 10}, "checked": {"dog": 20, "wolf": 20}}.
+    The rows of each class in each data set follow from the label counts. If you know them, add
+      "sizes": {"shop": {"dog": 300, "wolf": 10}, "checked": {"dog": 20, "wolf": 20}}
     """
     from looselabels._files import new_file
     from looselabels.command.design import read_design_file

@@ -5,12 +5,14 @@ from collections import Counter
 from pathlib import Path
 
 import click
+import numpy as np
 
 from looselabels._names import UNLABELED
 from looselabels._validation import parse_json, short_repr
 from looselabels.command.labels import Labels
 from looselabels.command.sources import nearest
 from looselabels.command.spelling import as_text
+from looselabels.learning.label_design import implied_class_prior
 from looselabels.transition import Transition, is_missing
 
 KEYS = ("meanings", "counts", "noise")
@@ -64,7 +66,11 @@ def read_design_file(path, y=None):
 
 
 def _merged_sources(content, counts) -> Transition:
-    """Return the transition of several data sets; sizes are their numbers of rows."""
+    """Return the transition of several data sets.
+
+    Sizes that are not in the file are the rows of each class that the label counts imply, because
+    data sets rarely have the same class shares.
+    """
     _check_keys(content, ("sources", "sizes"), ("sources", "sizes"))
     if not content["sources"]:
         raise ValueError("sources contains no data set.")
@@ -77,8 +83,17 @@ def _merged_sources(content, counts) -> Transition:
             transitions[name] = _transition(part, None if counts is None else own[name])
         except (ValueError, TypeError) as error:
             raise ValueError(f"source {short_repr(name)}: {error}") from None
-    sizes = {name: max(1, found.total()) for name, found in own.items()}
+    sizes = {name: _rows_by_class(t, own[name]) for name, t in transitions.items()}
     return Transition.combine(transitions, content.get("sizes") or sizes)
+
+
+def _rows_by_class(transition, counts) -> dict:
+    """Return the rows of each class that label counts imply, and one more: none is impossible."""
+    rows = np.array([counts[label] for label in transition.labels], dtype=float)
+    by_class = np.zeros(len(transition.classes))
+    if rows.any():
+        by_class = rows.sum() * implied_class_prior(transition.proba, rows / rows.sum())
+    return dict(zip(transition.classes, (1 + by_class).tolist(), strict=True))
 
 
 def _transition(content, counts) -> Transition:
