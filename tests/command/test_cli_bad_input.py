@@ -250,7 +250,7 @@ def test_hostile_names_do_nothing_to_the_terminal_the_page_or_the_disk(hostile):
     assert "<script>document.title" not in page
     assert "<i>species" not in page
     assert "\x1b" not in page
-    assert len(page) < 1_000_000
+    assert len(page) < 1_500_000  # the longest name, of a million letters, is there once
     assert all(c.isprintable() or c == "\n" for c in hostile.result.err)
     assert len(hostile.result.err) < 2000
     assert files(hostile.folder.parent) == ["hostile"]

@@ -59,8 +59,8 @@ def test_hidden_files_are_skipped_silently():
 
 
 def test_other_files_are_counted_and_named():
-    touch("pets/cat/1.png", "pets/readme.txt", "pets/cat/a.tif", "pets/cat/b.tif", "pets/cat/c.tif")
-    said = r"no images were skipped \(4\): 'readme.txt', 'cat/a.tif', 'cat/b.tif' and 1"
+    touch("pets/cat/1.png", "pets/readme.txt", *(f"pets/cat/{letter}.tif" for letter in "abcd"))
+    said = r"no images were skipped \(5\): 'readme.txt', 'cat/a.tif', 'cat/b.tif' and 2 more"
     with pytest.warns(UserWarning, match=said):
         read_image_folder("pets")
 
@@ -135,7 +135,7 @@ def test_a_folder_is_audited_without_a_label_option():
     assert differs["path"].tolist() == ["apple/03.png", "leaf/03.png"]
     assert table.set_index("path").loc["new.png", "suggestion"] == "leaf"
     page = Path("fruits-audit/report.html").read_text()
-    assert page.count("data:image/png;base64,") >= 31
+    assert page.count("data:image/png;base64,") == 30  # of the rows with a label
     assert "looselabels audit fruits" in page
 
 
