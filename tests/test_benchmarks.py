@@ -18,6 +18,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         ("bench_audit.py", ["cross-prediction", "audit", "report"]),
         ("quality_noise.py", ["wine | forest", "wine | linear", "classes"]),
         ("quality_intervals.py", ["uniform 10% | low", "one class 40% | high", "every other"]),
+        ("quality_review.py", ["wine | uniform 15% | ours", "wine | uniform 15% | random"]),
         ("quality_transitions.py", ["rows | noise | likelihood | calibrated", "100 | uniform 20%"]),
         (
             "quality_class_prior.py",
