@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, compress
 
 import numpy as np
 
@@ -177,6 +177,26 @@ def read_column(argument: str, column) -> tuple[tuple, np.ndarray]:
     position = {name: i for i, name in enumerate(dict.fromkeys(plain.values()))}
     index = {value: position[name] for value, name in plain.items()}
     return tuple(position), np.fromiter(map(index.__getitem__, values), np.intp, len(values))
+
+
+def read_classes(argument: str, column, classes: Sequence, n_rows: int) -> np.ndarray:
+    """Return the position in `classes` of each row's class, −1 where it is missing.
+
+    >>> read_classes("known_classes", ["dog", None], ("cat", "dog"), n_rows=2)
+    array([ 1, -1])
+    """
+    names, index = read_column(argument, column)
+    if len(index) != n_rows:
+        raise ValueError(f"{argument} has {len(index)} rows; y has {n_rows}.")
+    used = compress(names, np.bincount(index, minlength=len(names)))
+    unknown = [name for name in used if name is not None and name not in classes]
+    if unknown:
+        raise ValueError(
+            f"{argument} contains {listed(unknown)}; the classes of the classifier are "
+            f"{listed(classes)}."
+        )
+    position = {name: y for y, name in enumerate(classes)}
+    return np.array([position.get(name, -1) for name in names], dtype=np.intp)[index]
 
 
 def read_table(

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
@@ -873,3 +874,146 @@ def test_explicit_groups_do_not_reduce_the_evidence():
     assert found.copies_per_row == 1
     assert not any(finding.found for finding in found.findings if finding.kind == "copies")
     assert widths[0] == widths[1]
+
+
+# ----------------------------------------------------------------------------------- reviewed rows
+
+
+def planted(kind):
+    """Return rows, classes, and labels of which about 300 of 2,000 are wrong."""
+    X, classes = make_classification(
+        2000, 10, n_informative=8, n_redundant=0, n_classes=3, n_clusters_per_class=1,
+        class_sep=2.0, flip_y=0, random_state=0,
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    if kind == "uniform":
+        is_wrong, shift = rng.random(2000) < 0.15, rng.integers(1, 3, 2000)
+    else:
+        is_wrong, shift = (classes == 1) & (rng.random(2000) < 0.45), 1
+    return X, classes, np.where(is_wrong, (classes + shift) % 3, classes)
+
+
+def audited(X, labels, **known):
+    estimator = QuadraticDiscriminantAnalysis(reg_param=0.01)
+    clf = DecoupledClassifier(estimator, noise="estimate", refit=False, random_state=0)
+    clf.fit(X, labels, **known)
+    return clf, audit(clf, labels)
+
+
+def reviewed(classes, rows):
+    known = np.full(len(classes), None)
+    known[rows] = classes[rows]
+    return known
+
+
+@pytest.fixture(scope="module", params=["uniform", "one class"])
+def review(request):
+    """Rows, classes, labels, a classifier, its audit, and the classes of 200 reviewed rows."""
+    X, classes, labels = planted(request.param)
+    clf, first = audited(X, labels)
+    return X, classes, labels, clf, first, reviewed(classes, first.order[:200])
+
+
+def test_after_200_reviews_the_interval_still_holds_all_wrong_labels(review):
+    _, classes, labels, clf, _, known = review
+    found, n_wrong = audit(clf, labels, decisions=known), np.sum(labels != classes)
+    wrong = found.summary()["wrong"]
+    assert wrong["low"] <= n_wrong <= wrong["high"]
+    n_found = np.sum((labels != classes)[found.is_reviewed])
+    assert n_found > 150
+    rest = wrong["expected"] - n_found
+    assert 0.75 < rest / (n_wrong - n_found) < 1.25
+    assert wrong["high"] - wrong["low"] < 80
+
+
+def test_reviewed_rows_are_facts_and_come_last(review):
+    _, classes, labels, clf, _, known = review
+    found = audit(clf, labels, decisions=known)
+    is_reviewed = known != None  # noqa: E711  element by element
+    assert_array_equal(found.is_reviewed, is_reviewed)
+    assert_array_equal(found.doubt[is_reviewed], (labels != classes)[is_reviewed])
+    assert_array_equal(found.suggestion[is_reviewed], classes[is_reviewed])
+    assert found.is_reviewed[found.order[-200:]].all()
+    doubted = found.doubt[~is_reviewed] > DOUBTED
+    assert found.summary()["wrong"]["doubted"] == doubted.sum()
+    assert found.why(found.order[-1]).startswith("reviewed: ")
+
+
+def test_decisions_and_known_classes_of_the_fit_give_the_same_audit(review):
+    X, _, labels, clf, _, known = review
+    fitted, _ = audited(X, labels, known_classes=known)
+    again = clf.with_known_classes(known)
+    assert_array_equal(again.transition_.proba, fitted.transition_.proba)
+    assert_array_equal(again.class_proba_given_label_, fitted.class_proba_given_label_)
+    assert again.label_model_.wrong_share_interval == fitted.label_model_.wrong_share_interval
+    assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_relabeled_rows_as_clean_data_would_hide_the_other_wrong_labels():
+    """The treatment that decisions replace: it forgets that only doubtful rows were reviewed."""
+    X, classes, labels = planted("uniform")
+    _, first = audited(X, labels)
+    relabeled = np.where(np.isin(np.arange(2000), first.order[:200]), classes, labels)
+    _, second = audited(X, relabeled)
+    assert second.summary()["wrong"]["high"] < np.sum(relabeled != classes)
+
+
+def test_no_decision_changes_nothing(partly, found):
+    clf, labels, _ = partly
+    same = audit(clf, labels, decisions=[None] * len(labels))
+    assert not same.is_reviewed.any()
+    assert same.summary() == found.summary()
+    assert_array_equal(same.order, found.order)
+    assert_array_equal(same.class_proba_given_label, found.class_proba_given_label)
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.0, "estimate"])
+def test_decisions_about_all_rows_give_exact_counts(noise):
+    X, classes, labels = planted("uniform")
+    X, classes, labels = X[:300], classes[:300], labels[:300]
+    clf = DecoupledClassifier(GaussianNB(), noise=noise, refit=False, random_state=0)
+    found = audit(clf.fit(X, labels), labels, decisions=classes)
+    wrong, n_wrong = found.summary()["wrong"], np.sum(labels != classes)
+    assert (wrong["expected"], wrong["low"], wrong["high"]) == (n_wrong, n_wrong, n_wrong)
+    counted = np.zeros((3, 3))
+    np.add.at(counted, (labels, classes), 1)
+    assert_array_equal(found.flow(), counted)
+
+
+def test_labels_confirmed_by_a_review_lower_the_doubt_of_similar_rows():
+    X, _, labels = planted("one class")
+    clf, first = audited(X, labels)
+    rows = first.order[:60]
+    kept = audit(clf, labels, decisions=reviewed(labels, rows))
+    similar = first.order[60:120]
+    assert kept.doubt[similar].sum() < 0.9 * first.doubt[similar].sum()
+
+
+def test_after_a_refit_decisions_need_no_other_fit():
+    X, classes, labels = planted("uniform")
+    clf = DecoupledClassifier(GaussianNB(), noise=0.1, refit=1, random_state=0)
+    clf.fit(X[:400], labels[:400])
+    known = reviewed(classes[:400], np.arange(40))
+    again = clf.with_known_classes(known)
+    assert again.class_estimator_ is clf.class_estimator_
+    assert again.class_calibration_.power == clf.class_calibration_.power
+    assert_array_equal(again.class_proba_given_label_[:40], np.eye(3)[classes[:40]])
+    assert clf.label_scores_.class_index is None
+
+
+def test_decisions_about_other_rows_change_only_these_rows(partly, found):
+    clf, labels, X = partly
+    decisions = reviewed(np.array(NAMES)[found.suggestion], [0, 5])
+    plain, decided = audit(clf, labels, X), audit(clf, labels, X, decisions=decisions)
+    assert_array_equal(np.flatnonzero(decided.is_reviewed), [0, 5])
+    others = ~decided.is_reviewed
+    assert_array_equal(decided.doubt[others], plain.doubt[others])
+    assert_array_equal(decided.suggestion[[0, 5]], found.suggestion[[0, 5]])
+
+
+def test_decisions_that_cannot_be_used_are_refused(partly):
+    clf, labels, _ = partly
+    with pytest.raises(ValueError, match=r"decisions contains \['pink'\]"):
+        audit(clf, labels, decisions=["pink", *[None] * (len(labels) - 1)])
+    with pytest.raises(ValueError, match="decisions has 2 rows; y has 300"):
+        audit(clf, labels, decisions=["red", None])

@@ -1,6 +1,5 @@
 """The loop as a user goes through it: audit, review, apply, audit again."""
 
-import inspect
 import json
 import os
 import re
@@ -9,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from looselabels import DecoupledClassifier
 from looselabels.command.decisions import COLUMNS
 from tests.command.calls import CSV, WRITTEN, animals, called, cells, files, pd, read_csv
 
@@ -277,11 +275,6 @@ def test_bad_options_are_one_line(words, code, said):
 # ------------------------------------------------------------------------------------- audit again
 
 
-@pytest.mark.xfail(
-    "known_classes" not in inspect.signature(DecoupledClassifier.fit).parameters,
-    reason="fit does not know classes yet",
-    strict=False,
-)
 def test_an_audit_after_a_review_knows_what_was_decided(page):
     frame = named(200, wrong=0.2)
     frame.to_csv("data.csv", index=False)

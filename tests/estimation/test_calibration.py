@@ -17,6 +17,7 @@ from looselabels.estimation.calibration import (
     fit_shares,
     fit_temperature,
     is_named,
+    label_likelihood,
     relative_to_shares,
     softmax,
 )
@@ -240,3 +241,55 @@ def test_shares_are_matched_with_weights_and_a_share_of_zero_exactly():
     found = np.average(on_simplex(proba * factor), axis=0, weights=weight)
     assert_allclose(found, shares, atol=1e-7)
     assert found[3] == 0
+
+
+# ---------------------------------------------------------------------------------- known classes
+
+
+def test_rows_of_known_class_have_the_likelihood_of_class_and_label(rng):
+    class_proba, transition = rng.dirichlet(np.ones(3), 50), rng.dirichlet(np.ones(3), 3)
+    label_index, class_index = rng.integers(3, size=50), np.full(50, -1)
+    class_index[:20] = rng.integers(3, size=20)
+    found, value = fit_class_calibration(
+        class_proba, transition, label_index, class_index=class_index, power=1.0
+    )
+    calibrated, rows = found.apply(class_proba), np.arange(50)
+    joint = calibrated * transition.T[label_index]
+    expected = np.log(np.where(class_index < 0, joint.sum(axis=1), joint[rows, class_index])).sum()
+    prior = value - expected  # of the factors: never positive, and small
+    assert -5 < prior <= 0
+
+
+def test_all_classes_known_makes_the_calibration_that_of_these_classes(rng):
+    truth = rng.dirichlet(np.ones(3), 5000)
+    classes = np.argmax(rng.random(5000)[:, None] < truth.cumsum(axis=1), axis=1)
+    labels = rng.integers(3, size=5000)  # they say nothing
+    smooth = on_simplex(np.sqrt(truth))
+    found, _ = fit_class_calibration(
+        smooth, np.full((3, 3), 1 / 3), labels, class_index=classes, spread_above_one=2.0
+    )
+    assert found.power == pytest.approx(2, rel=0.1)
+
+
+def test_a_known_class_that_the_transition_excludes_wins_and_costs_a_finite_amount():
+    likelihood = label_likelihood(np.eye(2), np.array([0, 0]), np.array([-1, 1]))
+    assert_array_equal(likelihood, [[1, 0], [0, 1]])
+    found = fit_class_calibration(
+        np.full((2, 2), 0.5), np.eye(2), np.array([0, 0]), class_index=np.array([-1, 1])
+    )
+    assert np.isfinite(found[1])
+
+
+def test_certain_rows_that_a_review_refutes_raise_the_floor(rng):
+    proba = np.sort(rng.random(2000))
+    classes = (rng.random(2000) < proba).astype(int)
+    class_proba, class_index = np.column_stack([1 - proba, proba]), np.full(2000, -1)
+    class_index[:60] = np.arange(60) % 3 == 0  # x says 0, but a third of them is of class 1
+    transition = np.array([[0.9, 0.1], [0.1, 0.9]])
+    labels = classes ^ (rng.random(2000) < 0.1)
+    plain, reviewed = (
+        fit_class_calibration(class_proba, transition, labels, class_index=known)[0]
+        for known in (None, class_index)
+    )
+    assert (reviewed.floor > plain.floor).all()
+    assert reviewed.apply(class_proba)[0, 1] > 2 * plain.apply(class_proba)[0, 1]

@@ -256,3 +256,49 @@ def test_of_fits_that_are_about_as_good_the_one_with_more_wrong_labels_is_chosen
     scores = [(-10.0, 0.0), (-10.9, 0.1), (-12.0, 0.3), (-8.5, 0.2)]
     fits = [Fit(np.eye(2), 0.0, score, wrong, np.eye(2), None) for score, wrong in scores]
     assert [choose(fits[:n]).wrong_share for n in (1, 2, 3, 4)] == [0.0, 0.1, 0.1, 0.2]
+
+
+# ---------------------------------------------------------------------------------- known classes
+
+
+def test_known_classes_are_in_the_expected_counts(rng):
+    label_proba, label_index = clear_labels(rng, one_rate(0.2), n_samples=300)
+    class_index = np.full(300, -1)
+    class_index[:100] = rng.integers(4, size=100)
+    given = Given(label_proba, label_index, np.ones(300), np.eye(4), equal_errors(np.eye(4)))
+    known = given._replace(
+        label_proba=label_proba[:100], label_index=label_index[:100], weight=np.ones(100),
+        class_index=class_index[:100],
+    )  # fmt: skip
+    counted = np.zeros((4, 4))
+    np.add.at(counted, (class_index[:100], label_index[:100]), 1)
+    assert_allclose(evaluate(known, one_rate(0.2)).counts, counted)
+
+
+def test_classes_that_refute_a_transition_leave_all_numbers_finite():
+    given = Given(
+        np.full((4, 2), 0.5), np.array([0, 0, 1, 1]), np.ones(4), np.eye(2),
+        equal_errors(np.eye(2)), np.array([1, 0, 1, -1]),
+    )  # fmt: skip
+    without_noise = evaluate(given, np.eye(2))
+    assert np.isfinite(without_noise.score)
+    assert np.isfinite(without_noise.counts).all()
+    assert without_noise.score < evaluate(given, one_rate(0.2, 2)).score
+
+
+def test_the_share_of_wrong_labels_is_that_of_rows_whose_class_is_not_known(rng):
+    label_proba, label_index = clear_labels(rng, one_rate(0.2), n_samples=600)
+    class_index = np.full(600, -1)
+    class_index[:300] = (label_index[:300] + 1) % 4  # all of them are wrong
+    found = estimate_noise(label_proba, label_index, class_index=class_index)
+    assert found.wrong_high < 0.9
+    everything = estimate_noise(label_proba, label_index, class_index=(label_index + 1) % 4)
+    assert (everything.wrong_low, everything.wrong_high) == (0, 0)
+
+
+def test_no_known_class_changes_nothing(rng):
+    given = clear_labels(rng, one_rate(0.2), n_samples=300)
+    plain, unknown = (
+        estimate_noise(*given, class_index=known) for known in (None, np.full(300, -1))
+    )
+    assert_allclose(unknown.proba, plain.proba, atol=0.02)

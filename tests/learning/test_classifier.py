@@ -1067,3 +1067,42 @@ def test_columns_of_label_proba_are_matched_by_name_everywhere(library):
     assert_array_equal(estimates[0].transition, estimates[1].transition)
     with pytest.raises(ValueError, match=r"columns of label_proba lacks \['cat'\]"):
         named.predict_proba(table[["dog", "(unlabeled)"]])
+
+
+# ---------------------------------------------------------------------------------- known classes
+
+
+def test_known_classes_of_the_wrong_kind_are_refused():
+    clf = DecoupledClassifier(GaussianNB())
+    with pytest.raises(ValueError, match=r"known_classes contains \['cow'\]"):
+        clf.fit(X_PETS, PETS, known_classes=["cow", *[None] * 59])
+    with pytest.raises(ValueError, match="known_classes has 2 rows; y has 60"):
+        clf.fit(X_PETS, PETS, known_classes=["cat", None])
+
+
+def test_a_refit_learns_from_known_classes():
+    labels = np.where(np.arange(60) % 2 == 0, None, PETS)
+    known = np.where(np.arange(60) % 2 == 0, PETS[::-1], None)  # reviewers disagree with x
+    plain, taught = (
+        DecoupledClassifier(GaussianNB(), noise=0.1, refit=1, random_state=0).fit(
+            X_PETS, labels, known_classes=column
+        )
+        for column in (None, known)
+    )
+    assert plain.score(X_PETS, PETS) > 0.9
+    assert taught.predict_proba(X_PETS)[:30, 0].mean() < plain.predict_proba(X_PETS)[:30, 0].mean()
+
+
+def test_known_classes_are_routed_by_a_search():
+    known = np.where(np.arange(60) % 4 == 0, PETS, None)
+    with sklearn.config_context(enable_metadata_routing=True):
+        clf = DecoupledClassifier(GaussianNB(), noise=0.1, refit=False)
+        scores = cross_val_score(clf, X_PETS, PETS, params={"known_classes": known}, cv=3)
+    assert scores.min() > 0.9
+
+
+def test_a_model_without_rows_can_learn_of_no_class():
+    clf = DecoupledClassifier(GaussianNB()).fit(X_PETS, PETS)
+    del clf.label_design_
+    with pytest.raises(ValueError, match="loaded from a file has no rows"):
+        clf.with_known_classes(PETS)

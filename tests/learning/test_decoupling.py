@@ -188,3 +188,12 @@ def test_the_steps_know_nothing_of_scikit_learn():
         tree = ast.parse(inspect.getsource(module))
         imports = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
         assert not [name for name in imports if name.startswith("sklearn")]
+
+
+def test_known_classes_are_certain_even_if_the_transition_excludes_them():
+    design = design_labels(["a"] * 10 + ["b"] * 10).with_known_classes([*[None] * 19, "a"])
+    scores = score_labels(design, np.repeat([[0.9, 0.1], [0.1, 0.9]], 10, axis=0))
+    found = decouple(scores, model_labels(design, scores))
+    assert_array_equal(found.class_proba_given_label[-1], [1, 0])
+    assert np.isfinite(found.class_proba).all()
+    assert found.class_proba[-1, 0] < 1  # p(class | x) does not know it

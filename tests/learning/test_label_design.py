@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from looselabels import Transition
+from looselabels.learning.copies import RowGroups
 from looselabels.learning.label_design import (
     design_labels,
     implied_class_prior,
@@ -78,3 +79,37 @@ def test_label_counts_imply_the_class_prior():
     transition = Transition.partial(["cat"], labeled=0.5, negative="dog")
     shares = np.array([0.3, 0.7])  # half of the cats are labeled: 60 % are cats
     assert_allclose(implied_class_prior(transition, shares), [0.6, 0.4])
+
+
+# ---------------------------------------------------------------------------------- known classes
+
+
+def test_known_classes_are_positions_of_classes_and_go_along_with_rows():
+    known = [None, "cat", None, "dog", None, None, np.nan, None]
+    design = design_labels(PETS).with_known_classes(known)
+    assert_array_equal(design.class_index, [-1, 0, -1, 1, -1, -1, -1, -1])
+    assert_array_equal(design.take([3, 1]).class_index, [1, 0])
+    more = design.with_known_classes(["dog", "dog", *[None] * 6])
+    assert_array_equal(more.class_index, [1, 1, -1, 1, -1, -1, -1, -1])
+
+
+def test_nothing_known_leaves_the_design_as_it_is():
+    design = design_labels(PETS)
+    assert design.with_known_classes(None) is design
+    assert design.with_known_classes([None] * 8) is design
+
+
+def test_unknown_classes_and_columns_of_another_length_are_refused():
+    design = design_labels(PETS)
+    with pytest.raises(ValueError, match=r"known_classes contains \['cow'\]; the classes of"):
+        design.with_known_classes(["cow", *[None] * 7])
+    with pytest.raises(ValueError, match="known_classes has 2 rows; y has 8"):
+        design.with_known_classes(["cat", None])
+
+
+def test_copies_of_which_one_was_reviewed_are_counted_separately():
+    groups = RowGroups(np.array([0, 0, 0, 1]), are_copies=True)
+    design = design_labels(["cat", "cat", "cat", "dog"])._replace(groups=groups)
+    assert_allclose(design.counts, [1, 0, 0, 1])
+    reviewed = design.with_known_classes([None, "dog", None, None])
+    assert_allclose(reviewed.counts, [2 / 3, 1 / 3, 0, 1])

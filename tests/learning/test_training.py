@@ -155,3 +155,32 @@ def test_a_part_has_its_own_rows_weights_and_parameters():
     assert_array_equal(part.design.sample_weight, [3, 4, 5, 6, 9, 10])
     assert_allclose(part.fit_params["sample_weight"], [3, 4, 5, 6, 9, 10])
     assert_array_equal(np.sort(np.concatenate([test for _, test in part.folds])), np.arange(6))
+
+
+# ---------------------------------------------------------------------------------- known classes
+
+
+def test_known_classes_go_along_with_the_rows_of_a_part():
+    known = np.where(np.arange(len(TRAIN)) % 5 == 0, TRUTH[TRAIN].astype(object), None)
+    design = design_labels(next_labels(), transition=NEXT).with_known_classes(known)
+    rows = np.arange(0, len(TRAIN), 2)
+    whole = training(GaussianNB(), X[TRAIN], next_labels(), transition=NEXT)
+    _, scores = whole._replace(design=design).part(rows).score()
+    assert_array_equal(scores.class_index, design.class_index[rows])
+
+
+def test_known_classes_of_held_out_rows_enter_no_step():
+    labels, held_out = next_labels(), np.arange(0, len(TRAIN), 5)
+    rows = np.setdiff1d(np.arange(len(TRAIN)), held_out)
+    whole = training(GaussianNB(), X[TRAIN], labels, transition=NEXT)
+    model = model_labels(whole.design, whole.score()[1])
+    found = []
+    for classes in (TRUTH[TRAIN], (TRUTH[TRAIN] + 3) % 10):
+        known = np.full(len(TRAIN), None)
+        known[held_out] = classes[held_out]
+        reviewed = whole._replace(design=whole.design.with_known_classes(known))
+        trial = steps.Trial(reviewed, model, "classes", rows, held_out)
+        trial.learn()
+        found.append((trial.found.class_proba_given_label, trial.losses()))
+    assert_array_equal(found[0][0], found[1][0])
+    assert_array_equal(found[0][1], found[1][1])

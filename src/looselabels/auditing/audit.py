@@ -16,11 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from looselabels import __version__
 from looselabels._files import check_parent, new_file
-from looselabels._names import shown
+from looselabels._names import read_classes, shown
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts, import_extra
 from looselabels.auditing.diagnose import Finding, diagnose, skill_of
-from looselabels.auditing.intervals import add_noise_range, add_share_range, draw
+from looselabels.auditing.intervals import (
+    add_noise_range,
+    add_share_range,
+    draw,
+    draw_from_mass,
+)
 from looselabels.auditing.pages import page_content, summary_html
 from looselabels.auditing.report import render, verdict
 from looselabels.estimation.quantiles import quantile_interval
@@ -29,6 +34,7 @@ from looselabels.estimation.sampling import sample_rows
 from looselabels.estimation.weighting import weighted_transition
 from looselabels.inference import label_mass
 from looselabels.learning.classifier import DecoupledClassifier
+from looselabels.learning.decoupling import insert_known
 from looselabels.learning.label_model import LabelModel
 from looselabels.plotting import AuditDisplay
 from looselabels.transition import Transition, can_be_wrong, is_missing, meanings
@@ -52,7 +58,15 @@ USELESS_FEATURES = "Wrong labels cannot be found: the features do not predict th
 
 
 def audit(
-    clf=None, y=None, X=None, *, label_proba=None, labels=None, transition=None, random_state=0
+    clf=None,
+    y=None,
+    X=None,
+    *,
+    label_proba=None,
+    labels=None,
+    transition=None,
+    decisions=None,
+    random_state=0,
 ) -> "Audit":
     """Find labels that are probably wrong and what they should be, with probabilities.
 
@@ -81,6 +95,10 @@ def audit(
     transition : Transition, optional
         How the labels arise. None: each label names a class, some may be missing, and the noise is
         estimated.
+    decisions : column of shape (n_samples,), default=None
+        The classes of rows that were reviewed, missing for all others; see `known_classes` of
+        `DecoupledClassifier.fit`. The label model is estimated again with them, but no estimator is
+        fitted. With `X`, only the reviewed rows change.
     random_state : int, default=0
         Seed of the draws for the intervals.
 
@@ -98,13 +116,21 @@ def audit(
             raise ValueError("audit takes (clf, y), or label_proba= and labels=; one is missing.")
         noise = "estimate" if transition is None else 0.0
         clf, y = DecoupledClassifier(transition=transition, noise=noise), labels
-        clf.fit_from_proba(label_proba, labels)
+        clf.fit_from_proba(label_proba, labels, known_classes=decisions)
     check_is_fitted(clf, "converged_")
-    model, index = clf.label_model_, clf.transition_.label_index(y)
-    converged = bool(clf.converged_)
+    index, known = clf.transition_.label_index(y), None
+    if decisions is not None:
+        known = read_classes("decisions", decisions, clf.transition_.classes, len(index))
     if X is not None:
-        proba, given_label = clf.predict_proba(X), clf.predict_proba_given_label(X, y)
-        return Audit(model, index, proba, given_label, converged, random_state=random_state)
+        return Audit(
+            clf.label_model_,
+            index,
+            clf.predict_proba(X),
+            insert_known(clf.predict_proba_given_label(X, y), known),
+            bool(clf.converged_),
+            class_index=known,
+            random_state=random_state,
+        )
     if not hasattr(clf, "class_proba_"):
         raise ValueError("A model loaded from a file has no rows; pass them: audit(clf, y, X).")
     if len(index) != len(clf.class_proba_):
@@ -112,20 +138,22 @@ def audit(
             f"y has {len(index)} rows; the classifier was fitted to {len(clf.class_proba_)}. Pass "
             "the rows that y belongs to: audit(clf, y, X)."
         )
+    clf = clf.with_known_classes(decisions)
+    model, groups = clf.label_model_, clf.label_scores_.groups
     skill = skill_of(model, clf.label_scores_._replace(label_index=index))
-    groups = clf.label_scores_.groups
     return Audit(
         model,
         index,
         clf.class_proba_,
         clf.class_proba_given_label_,
-        converged,
+        bool(clf.converged_),
         label_accuracy=None if skill is None else skill.accuracy,
         share_infeasible=_share_infeasible(clf.label_scores_, clf.calibration_, model),
         findings=tuple(diagnose(clf, y)),
         copies_per_row=1.0 if groups is None else groups.copies_per_row,
         sample_weight=clf.sample_weight_,
         candidate_losses=clf.candidate_losses_,
+        class_index=clf.label_scores_.class_index,
         random_state=random_state,
     )
 
@@ -145,6 +173,7 @@ class Audit:
     copies_per_row: float = 1.0  #: by which copies reduce the evidence; see `RowGroups`
     sample_weight: np.ndarray | None = None  #: for shares and calibration; rows count once
     candidate_losses: dict | None = None  #: log-loss of the labels by each candidate estimator
+    class_index: np.ndarray | None = None  #: of rows whose class is known, −1 elsewhere
     random_state: Any = 0
 
     def __repr__(self):
@@ -171,6 +200,8 @@ class Audit:
         """Why wrong labels cannot be counted, in a sentence; None: they can."""
         if not self.is_labeled.any():
             return NO_LABELS
+        if self.is_reviewed[self.is_labeled].all():
+            return None
         if self.model.sources.noise != "estimated" and not self._is_noise_possible:
             return TAKEN_TO_BE_RIGHT
         if any(finding.kind == "features" and finding.found for finding in self.findings):
@@ -209,6 +240,13 @@ class Audit:
         return self.is_labeled == (self.question == "labels")
 
     @cached_property
+    def is_reviewed(self) -> np.ndarray:
+        """Which rows have a known class; their doubt is 0 or 1."""
+        if self.class_index is None:
+            return np.zeros(len(self.label_index), dtype=bool)
+        return self.class_index >= 0
+
+    @cached_property
     def label_proba(self) -> np.ndarray:
         """Return p(label | x) of each row's own label."""
         rows = np.arange(len(self.label_index))
@@ -232,17 +270,19 @@ class Audit:
 
     @cached_property
     def order(self) -> np.ndarray:
-        """The rows that the question is about, then the others.
+        """The rows that the question is about, then the others, then reviewed rows.
 
         The most doubted label comes first, or the unlabeled row that is most surely positive.
         """
         value = self.doubt if self.question == "labels" else self.positive_proba
-        return np.lexsort((-value, ~self.is_asked))
+        return np.lexsort((-value, ~self.is_asked, self.is_reviewed))
 
     def why(self, row) -> str:
         """Return one short clause about the label of a row."""
         label = self.transition.labels[self.label_index[row]]
         best = self.transition.classes[self.suggestion[row]]
+        if self.is_reviewed[row]:
+            return f"reviewed: {shown(best)!r}"
         if self.question == "unlabeled":
             return self._why_positive(row)
         if not self.is_labeled[row]:
@@ -363,13 +403,21 @@ class Audit:
 
     @cached_property
     def _n_wrong(self):
+        """Draws of how many labels are wrong in rows that were not reviewed."""
+        draws = self._draws_of_rows
+        if self.is_reviewed.any():
+            draws = self._draw(~self.is_reviewed, by_rows=True)
         wrong = ~self.is_right.T & can_be_wrong(self.transition)
-        return np.sum(self._draws_of_rows.label_mass * wrong, axis=(1, 2))
+        return np.sum(draws.label_mass * wrong, axis=(1, 2))
 
-    def _draw(self, counts):
+    def _draw(self, counts, by_rows=False):
         is_always_right = ~can_be_wrong(self.transition)
         mass = self._label_mass(counts) / self.copies_per_row  # as much evidence as there is
-        drawn = draw(self.model, mass, is_always_right, random_state=self.random_state)
+        if by_rows:  # rows that were chosen, whose labels do not follow the transition
+            proba, seed = self.transition.proba, self.random_state
+            drawn = draw_from_mass(mass, proba, is_always_right, random_state=seed)
+        else:
+            drawn = draw(self.model, mass, is_always_right, random_state=self.random_state)
         return drawn._replace(label_mass=drawn.label_mass * self.copies_per_row)
 
     def _label_mass(self, counts):
@@ -443,13 +491,15 @@ class Audit:
             return dict.fromkeys((*ENDS, "doubted")) | why
         expected = self._n_wrong.mean()
         interval = quantile_interval(self._n_wrong, estimate=expected)
-        wrong_share, n_labeled = self.model.wrong_share_interval, int(self.is_labeled.sum())
-        low, high = add_noise_range(interval, expected, n_labeled, wrong_share)
+        is_open = self.is_labeled & ~self.is_reviewed
+        n_found = int(np.sum(self.doubt[self.is_reviewed]))
+        wrong_share = self.model.wrong_share_interval
+        low, high = add_noise_range(interval, expected, int(is_open.sum()), wrong_share)
         return {
-            "expected": float(expected),
-            "low": low,
-            "high": high,
-            "doubted": int(np.sum(self.doubt > DOUBTED)),
+            "expected": float(expected) + n_found,
+            "low": low + n_found,
+            "high": high + n_found,
+            "doubted": int(np.sum(self.doubt[is_open] > DOUBTED)),
         } | why
 
     def _unlabeled(self):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from looselabels._names import listed, read_column
+from looselabels._names import listed, read_classes
 from looselabels._rows import on_simplex
 from looselabels._validation import as_numpy, check_row_stochastic, check_scores, short_repr
 from looselabels.estimation.calibration import fit_class_calibration
@@ -97,11 +97,8 @@ def _instance_finding(model, scores, classes):
     weight = _row_weights(scores)
     chosen = np.isin(scores.label_index, seen) & (weight > 0)
     if classes is not None:
-        class_index = _class_index(classes, transition.classes)
-        if class_index.shape != scores.label_index.shape:
-            raise ValueError(
-                f"classes has {len(class_index)} rows; y has {len(scores.label_index)}."
-            )
+        n_rows = len(scores.label_index)
+        class_index = read_classes("classes", classes, transition.classes, n_rows)
         chosen &= class_index >= 0
     rows = np.flatnonzero(chosen)
     if not len(rows):
@@ -119,18 +116,6 @@ def _instance_finding(model, scores, classes):
         return Finding("instance", False, None, words)
     known = on_simplex(transition.proba[:, seen])
     return instance_dependence(label_proba, known, position, weight[rows])
-
-
-def _class_index(column, classes):
-    """Return the position of each row's class, −1 where it is missing."""
-    names, index = read_column("classes", column)
-    unknown = [name for name in names if name is not None and name not in classes]
-    if unknown:
-        raise ValueError(
-            f"classes contains {listed(unknown)}; the classes of the classifier are "
-            f"{listed(classes)}."
-        )
-    return np.array([-1 if name is None else classes.index(name) for name in names])[index]
 
 
 def _calibration_finding(model, scores, class_proba):

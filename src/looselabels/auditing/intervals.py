@@ -14,6 +14,9 @@ classifier. If label rates or noise were estimated, x is all there is: then p(y|
 Dirichlet distribution of the label mass that p(class | x, label) adds up to (`draw_from_mass`), and
 errors of the classifier are errors of the intervals. What the labels leave open about estimated
 noise is added to the interval of the count of wrong labels (`add_noise_range`).
+
+If some rows were reviewed, wrong labels are drawn for the other rows only, and from their label
+mass: the most doubtful rows are no longer among them, so their labels do not follow the transition.
 """
 
 from typing import NamedTuple

@@ -32,7 +32,7 @@ def fit(
     # in threads, the limit would not hold.
     folds_in = "loky" if model == "boosting" else "threading"
     with threadpool_limits(1 if one_thread else None), parallel_config(folds_in):
-        return clf.fit(X, y, groups=groups, **_known(known_classes))
+        return clf.fit(X, y, groups=groups, known_classes=known_classes)
 
 
 def fit_from_proba(
@@ -40,11 +40,7 @@ def fit_from_proba(
 ) -> DecoupledClassifier:
     """Return a classifier fitted to p(label | x) of another model."""
     clf = _classifier(None, y, labels, seed, None)
-    return clf.fit_from_proba(label_proba, y, **_known(known_classes))
-
-
-def _known(classes):
-    return {} if classes is None else {"known_classes": classes}
+    return clf.fit_from_proba(label_proba, y, known_classes=known_classes)
 
 
 def read_proba(path, y, labels: Labels):

@@ -19,6 +19,8 @@ MIN_CLASS_PROBA = 1e-6  # no class is ruled out more firmly than this by an esti
 # one below 1. Inference often rules classes out, and estimates are less certain than that: doubts
 # would be too large where classes overlap (benchmarks/quality_intervals.py).
 FLOOR = 0.04
+MAX_FLOOR = 1.0  # if rows of known class show that more is needed
+MIN_GAIN = 1.0  # nats by which twice the floor must be better
 # Standard deviations of the normal priors of log power and log factors.
 SPREAD_ABOVE_ONE = 0.4  # of a power above 1: few noisy labels cannot tell 3 from 10
 SPREAD = 2.0  # of a power below 1, and of the factor of a class that no label names
@@ -159,6 +161,7 @@ def fit_class_calibration(
     sample_weight=None,
     class_weights=None,
     *,
+    class_index=None,
     spread_above_one=SPREAD_ABOVE_ONE,
     power=None,
 ) -> tuple[Calibration, float]:
@@ -169,7 +172,7 @@ def fit_class_calibration(
     with normal priors that keep log β and log f near 0 where the labels say little. Y is
     class_proba and m its mean: a power of Y / m leaves the class shares about as they are, where a
     power of Y would favor frequent classes. Except for the prior, Z and p(class | x, label) agree
-    on how many rows each class has.
+    on how many rows each class has. A row of known class y adds log Z_iy T[y, s_i] instead.
 
     Parameters
     ----------
@@ -184,6 +187,8 @@ def fit_class_calibration(
     class_weights : array of shape (n_classes,), default=None
         c, how many times as frequent each class is in the distribution of Y as in the real one
         (`weighting.class_weights`). Z is of the real distribution.
+    class_index : integer array of shape (n_samples,), default=None
+        The class of each row if it is known, −1 if not.
     spread_above_one : float
         Standard deviation of log β above 0. A narrow one biases an estimate of T.
     power : float, default=None
@@ -207,12 +212,29 @@ def fit_class_calibration(
     >>> found.apply(unsure)[0].round(1)
     array([0.9, 0.1])
     """
-    rows = transition, label_index, sample_weight, class_weights, spread_above_one, power
-    floor = FLOOR * np.average(class_proba, axis=0, weights=sample_weight)
+    transition = np.asarray(transition)
+    likelihood = label_likelihood(transition, label_index, class_index)
+    rows = transition, likelihood, sample_weight, class_weights, spread_above_one, power
+    share = np.average(class_proba, axis=0, weights=sample_weight)
+    found, value = _fit_with_floor(FLOOR * share, class_proba, *rows)
+    if class_index is None:
+        return found, value
+    # reviewed rows show how often class_proba is certain and wrong; a floor that is too low would
+    # be made up for by a lower power, or by less noise
+    floor = 2 * FLOOR
+    while floor < MAX_FLOOR:
+        higher = _fit_with_floor(floor * share, class_proba, *rows)
+        if higher[1] < value + MIN_GAIN:
+            break
+        (found, value), floor = higher, 2 * floor
+    return found, value + _log_known(transition, label_index, class_index, sample_weight)
+
+
+def _fit_with_floor(floor, class_proba, *rows) -> tuple[Calibration, float]:
+    """Return the correction with a floor before a power above 1, or after one below 1."""
     found, value = _fit_above(floor, class_proba, *rows)
     if found.power < 1:  # of probabilities that are too certain, small ones matter
-        floor = floor ** (1 / found.power)
-        found, value = _fit_above(floor, class_proba, *rows)
+        found, value = _fit_above(floor ** (1 / found.power), class_proba, *rows)
     return found, value
 
 
@@ -220,7 +242,7 @@ def _fit_above(
     floor,
     class_proba,
     transition,
-    label_index,
+    likelihood,
     sample_weight,
     class_weights,
     spread_above_one,
@@ -232,8 +254,6 @@ def _fit_above(
     log_share = np.log(np.average(class_proba, axis=0, weights=sample_weight))
     logs = np.log(class_proba, dtype=np.float64) - log_share
     logs -= logs.mean(axis=1, keepdims=True)
-    transition = np.asarray(transition)
-    likelihood = transition.T[label_index]
     offset = log_share - (0.0 if class_weights is None else np.log(class_weights))
     factor_spread = np.where(is_named(transition), SPREAD_NAMED, SPREAD)
     weight = np.ones(len(logs)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -260,6 +280,33 @@ def _fit_above(
     factor = np.exp(log_factor - log_factor.max())
     calibration = Calibration(float(np.exp(found.x[0])), factor, floor)
     return calibration, -found.fun * weight.sum()
+
+
+def label_likelihood(transition, label_index, class_index=None) -> np.ndarray:
+    """Return T[y, s] of each row's label s; for a row of known class, 1 for this class, else 0.
+
+    Multiplied by p(class | x), and normalized, it gives p(class | x, label). T[y, s] of the known
+    class is a constant there. Without it, a known class is possible even where T[y, s] is 0.
+
+    >>> noisy = np.array([[0.9, 0.1], [0.0, 1.0]])
+    >>> label_likelihood(noisy, np.array([0, 0]), np.array([-1, 1]))
+    array([[0.9, 0. ],
+           [0. , 1. ]])
+    """
+    transition = np.asarray(transition)
+    likelihood = transition.T[label_index]
+    if class_index is None:
+        return likelihood
+    known = np.eye(len(transition))[class_index]  # the rows of −1 are not used
+    return np.where((class_index >= 0)[:, None], known, likelihood)
+
+
+def _log_known(transition, label_index, class_index, sample_weight) -> float:
+    """Return Σ log T[y, s] over the rows of known class y, the constant of `label_likelihood`."""
+    rows = np.flatnonzero(class_index >= 0)
+    weight = 1.0 if sample_weight is None else np.asarray(sample_weight, float)[rows]
+    proba = transition[class_index[rows], label_index[rows]]
+    return float(np.sum(weight * np.log(np.maximum(proba, TINY))))
 
 
 def is_named(transition) -> np.ndarray:

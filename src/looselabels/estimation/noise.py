@@ -14,6 +14,10 @@ What more parameters cost is part of the score by which they are compared.
 The likelihood rejects transitions, but need not identify one: if p(label | x) is exact, every T
 that can explain it is equally likely. So the result includes the range of the share of wrong labels
 over everything that was tried and is about as likely as the best.
+
+Rows whose class is known, because someone reviewed them, have that class in the expected counts,
+and p(class | x) T[class, label] as their likelihood. They keep their labels: reviewed rows are
+mostly those with doubtful labels, so their share of wrong labels says nothing about other rows.
 """
 
 from typing import NamedTuple
@@ -21,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from looselabels._progress import each
-from looselabels.estimation.calibration import fit_class_calibration
+from looselabels.estimation.calibration import fit_class_calibration, label_likelihood
 from looselabels.estimation.confident import confident_counts
 from looselabels.estimation.errors import Shrinkage, equal_errors, fit_shrinkage, shrunk_noise
 from looselabels.estimation.sampling import limit_rows, sample_rows
@@ -48,7 +52,9 @@ class NoiseFound(NamedTuple):
     """The result of `estimate_noise`."""
 
     proba: np.ndarray  #: N[y, y'] = p(labeled as class y' | class y); rows sum to 1
-    wrong_low: float  #: the smallest share of wrong labels that is about as likely as the best
+    #: the smallest share of wrong labels that is about as likely as the best, of rows whose class
+    #: is not known
+    wrong_low: float
     wrong_high: float  #: the largest one
 
 
@@ -60,6 +66,7 @@ class Given(NamedTuple):
     weight: np.ndarray
     design: np.ndarray
     equal: np.ndarray  # directions if all errors are equally likely
+    class_index: np.ndarray | None = None  # of rows whose class is known, −1 elsewhere
 
     @property
     def max_rate(self) -> float:
@@ -73,13 +80,13 @@ class Fit(NamedTuple):
     noise: np.ndarray
     log_likelihood: float
     score: float  # log-likelihood less what rates and directions cost
-    wrong_share: float  # of the labels, expected
+    wrong_share: float  # of the labels of rows whose class is not known, expected
     counts: np.ndarray  # expected rows of class y that are labeled as class y'
     shrinkage: Shrinkage  # that fits these counts
 
 
 def estimate_noise(
-    label_proba, label_index, sample_weight=None, *, design=None, random_state=0
+    label_proba, label_index, sample_weight=None, *, design=None, class_index=None, random_state=0
 ) -> NoiseFound:
     """Estimate how often each class is labeled like each other class.
 
@@ -94,6 +101,8 @@ def estimate_noise(
     design : array of shape (n_classes, n_labels), default=None
         p(label | class) without noise. A label is wrong for the classes in which it is 0. None:
         each label names a class.
+    class_index : integer array of shape (n_samples,), default=None
+        The class of each row if it is known, −1 if not.
     random_state : int, default=0
         Seed of the sample of rows that is used if there are more than needed.
 
@@ -125,7 +134,8 @@ def estimate_noise(
     equal = equal_errors(design)
     if not equal.any():
         return NoiseFound(np.eye(len(design)), 0.0, 0.0)
-    given = Given(label_proba[rows], label_index[rows], weight[rows], design, equal)
+    known = None if class_index is None else class_index[rows]
+    given = Given(label_proba[rows], label_index[rows], weight[rows], design, equal, known)
     paths = search(given)
     fits = [fit for path in paths for fit in path]
     best = choose([path[-1] for path in paths])
@@ -183,26 +193,32 @@ def log_likelihood(label_proba, transition, label_index, sample_weight=None) -> 
     return _calibrated(label_proba, transition, label_index, sample_weight)[1]
 
 
-def _calibrated(label_proba, transition, label_index, sample_weight):
+def _calibrated(label_proba, transition, label_index, sample_weight, class_index=None):
     """Return calibrated p(class | x), and the log-likelihood of the labels."""
     class_proba = class_proba_from(label_proba, transition)
     class_proba = np.maximum(class_proba, FLOOR / len(transition))
-    found, value = fit_class_calibration(class_proba, transition, label_index, sample_weight)
+    found, value = fit_class_calibration(
+        class_proba, transition, label_index, sample_weight, class_index=class_index
+    )
     return found.apply(class_proba), float(value)
 
 
 def evaluate(given: Given, noise) -> Fit:
     """Return the likelihood and the score of noise, and the counts that are expected with it."""
     transition = noise @ given.design
-    class_proba, value = _calibrated(given.label_proba, transition, given.label_index, given.weight)
-    given_label = class_proba * transition.T[given.label_index]
+    class_proba, value = _calibrated(
+        given.label_proba, transition, given.label_index, given.weight, given.class_index
+    )
+    given_label = class_proba * label_likelihood(transition, given.label_index, given.class_index)
     given_label *= (given.weight / np.maximum(given_label.sum(axis=1), TINY))[:, None]
     mass = _label_mass(given_label, given)
-    counts = noise * ((mass / np.maximum(transition, TINY)) @ given.design.T)
+    # a known class can have a label that this transition excludes; the likelihood rejects it
+    per_proba = np.divide(mass, transition, out=np.zeros_like(mass), where=transition > 0)
+    counts = noise * (per_proba @ given.design.T)
     shrinkage = fit_shrinkage(counts, given.equal)
     cost = np.sum(counts * np.log(np.maximum(noise, TINY))) - shrinkage.log_evidence
-    wrong_share = np.sum(mass[given.design == 0]) / given.weight.sum()
-    return Fit(noise, value, value - COST * cost, float(wrong_share), counts, shrinkage)
+    wrong_share = _wrong_share(mass, given_label, given)
+    return Fit(noise, value, value - COST * cost, wrong_share, counts, shrinkage)
 
 
 def climb(given: Given, noise) -> list[Fit]:
@@ -222,6 +238,16 @@ def climb(given: Given, noise) -> list[Fit]:
             break
         step = 1.0 if gain > 0 else 0.5
     return path
+
+
+def _wrong_share(label_mass, given_label, given) -> float:
+    """Return the share of wrong labels among the rows whose class is not known."""
+    n_rows = given.weight.sum()
+    if given.class_index is not None:
+        is_open = given.class_index < 0
+        n_rows = max(given.weight[is_open].sum(), TINY)  # all classes can be known
+        label_mass = _label_mass(given_label * is_open[:, None], given)
+    return float(np.sum(label_mass[given.design == 0]) / n_rows)
 
 
 def _label_mass(class_rows, given):

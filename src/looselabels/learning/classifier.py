@@ -1,6 +1,7 @@
 """DecoupledClassifier: scikit-learn plumbing around `decoupling`. No equations here."""
 
 import warnings
+from copy import copy
 from numbers import Integral
 
 import numpy as np
@@ -25,7 +26,11 @@ from looselabels.estimation.noise import MAX_ROWS as NOISE_ROWS
 from looselabels.estimation.weighting import multiply_weights
 from looselabels.inference import condition_on_label
 from looselabels.learning.copies import group_rows
-from looselabels.learning.decoupling import decouple, label_proba_of_training_rows
+from looselabels.learning.decoupling import (
+    decouple,
+    label_proba_of_training_rows,
+    learn_classes,
+)
 from looselabels.learning.forest import BalancedForestClassifier
 from looselabels.learning.label_design import design_labels, uninformative_weights
 from looselabels.learning.label_model import model_labels, score_labels
@@ -128,6 +133,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     ----------
     classes_, labels_ : arrays
         Classes, the columns of `predict_proba`; labels, the columns of `predict_label_proba`.
+    label_design_ : LabelDesign
+        What was specified about the labels, and what was left open.
     label_model_ : LabelModel
         How labels arise: transition, class prior, and ``sources``, which says for each number
         whether it was specified, implied by label counts, or estimated.
@@ -210,10 +217,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     # ------------------------------------------------------------------------------------- fit
 
-    __metadata_request__fit = {"groups": True}  # noqa: RUF012  read by scikit-learn
+    __metadata_request__fit = {"groups": True, "known_classes": True}  # noqa: RUF012  for scikit-learn
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None, *, groups=None, **fit_params):
+    def fit(self, X, y, sample_weight=None, *, groups=None, known_classes=None, **fit_params):
         """Fit to features `X` and labels `y` as given; None, NaN and NA mean unlabeled.
 
         Parameters
@@ -229,6 +236,13 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             model that has seen no row of its group. None: if far more rows of X are equal than by
             chance, equal rows are copies; they are kept together, and count once in estimates.
             If they are no copies, pass a different value for each row.
+        known_classes : column of shape (n_samples,), default=None
+            The classes of rows that were reviewed, missing for all others. Rows may be chosen for
+            review by x and label, such as those with the most doubtful labels. A reviewed row keeps
+            its label, and p(class | x) T[class, label] of its class is its likelihood; a known
+            class wins even if T excludes it. Used by ``noise="estimate"``, by the calibration of
+            classes and by `refit`, but not for label rates, other methods of `noise`, or a finite
+            `strength`.
         **fit_params
             Passed to the fit of `estimator`.
         """
@@ -236,7 +250,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             estimator = self._check_parameters()
             X, y = indexable(X, as_column(y))
             validate_data(self, X, skip_check_array=True)
-            design = self._design(y, _check_weight(sample_weight, X), estimator)
+            design = self._design(y, _check_weight(sample_weight, X), estimator, known_classes)
             design = design._replace(groups=group_rows(X, groups))
             fit_params["groups"] = groups
             with steps(*_costs(design, self.refit)) as begin:
@@ -252,19 +266,20 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 begin("learning classes")
                 found = learn_in_rounds(training, scores, found, self.calibrate, rounds)
             self.n_rounds_ = rounds.number
-            return self._keep(estimator, scores, found)
+            return self._keep(estimator, design, scores, found)
 
-    def fit_from_proba(self, label_proba, y, sample_weight=None):
+    def fit_from_proba(self, label_proba, y, sample_weight=None, *, known_classes=None):
         """Fit to out-of-sample p(label | x) of a model that was fitted elsewhere, and labels `y`.
 
         The columns of `label_proba` are the transition's labels (`labels_`), matched by name if it
         is a DataFrame. Afterwards the predict methods take label_proba of new rows in place of X.
-        `label_weights` play no part: they belong to the training of an estimator.
+        `label_weights` play no part: they belong to the training of an estimator. `known_classes`
+        are as in `fit`.
         """
         with unchanged_on_failure(self):
             self._check_parameters()
             y = as_column(y)
-            design = self._design(y, _check_weight(sample_weight, y), None)
+            design = self._design(y, _check_weight(sample_weight, y), None, known_classes)
             estimator = PrecomputedProba(design.transition.labels)
             label_proba = estimator.predict_proba(label_proba)
             if len(label_proba) != len(design.label_index):
@@ -275,9 +290,28 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             self.n_rounds_, self.candidate_losses_ = 0, None
             scores = score_labels(design, label_proba)
             found = decouple(scores, model_labels(design, scores), self.calibrate)
-            return self._keep(estimator, scores, found)
+            return self._keep(estimator, design, scores, found)
 
-    def _design(self, y, sample_weight, estimator):
+    def with_known_classes(self, known_classes):
+        """Return a copy that knows the classes of more training rows, without fitting estimators.
+
+        Only the label model and what follows from it are computed again. `known_classes` is as in
+        `fit`; classes that the classifier knows already are kept where it is missing.
+        """
+        if not hasattr(self._fitted(), "label_design_"):
+            raise ValueError("A model loaded from a file has no rows whose class can be known.")
+        design = self.label_design_.with_known_classes(known_classes)
+        if design is self.label_design_:
+            return self
+        old = self.label_scores_
+        scores = score_labels(design, old.label_proba, old.label_weights)
+        found = decouple(scores, model_labels(design, scores), self.calibrate)
+        if self._learned is not None:
+            power = self.class_calibration_.power  # labels of other rows have chosen it
+            found = learn_classes(found, scores, lambda *_: self._learned, self.calibrate, power)
+        return copy(self)._keep(self.estimator_, design, scores, found)
+
+    def _design(self, y, sample_weight, estimator, known_classes):
         """Read the parameters that say something about labels; they are not read again."""
         if _num_samples(y) < 2:
             raise ValueError(f"fit needs at least two samples; y has n_samples={_num_samples(y)}.")
@@ -291,7 +325,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             # label_proba that was learned elsewhere has weights of its own
             label_weights=None if estimator is None else self.label_weights,
             sample_weight=sample_weight,
-        )
+        ).with_known_classes(known_classes)
         if design.label_weights is not None and weight_parameter(estimator) is None:
             warnings.warn(
                 f"{type(estimator).__name__} takes no sample_weight: label_weights are ignored.",
@@ -342,10 +376,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             return Rounds(int(self.refit))
         return choose_rounds(training, model, self.calibrate)
 
-    def _keep(self, estimator, scores, found):
+    def _keep(self, estimator, design, scores, found):
         """Set the fitted attributes."""
         model = found.model
         self.estimator_, self.class_estimator_ = estimator, found.class_estimator
+        self.label_design_, self._learned = design, found.learned
         self.label_model_, self.label_scores_ = model, scores
         self.transition_ = model.transition
         self.training_label_weights_ = scores.label_weights

@@ -48,6 +48,7 @@ class Decoupled(NamedTuple):
     n_iter: int
     converged: bool
     class_estimator: Any = None  #: learned p(class | x) from p(class | x, label), if there is one
+    learned: tuple | None = None  #: what the class estimator said of the rows; see `learn_classes`
 
 
 def decouple(scores: LabelScores, model: LabelModel, calibrate="classes") -> Decoupled:
@@ -107,12 +108,13 @@ def learn_classes(
     row a little, through p(class | x, label) of its neighbors.
     """
     transition = found.model.transition.proba
-    estimator, learned, weights = learn(found.class_proba_given_label, transition)
+    learned = learn(found.class_proba_given_label, transition)
+    estimator, class_proba, weights = learned
     # rows that the model cannot predict out of sample keep what was inferred
     inferred = Calibration(factor=class_weights(transition, weights)).apply(found.class_proba)
-    learned = np.where(np.isnan(learned), inferred, learned)
+    class_proba = np.where(np.isnan(class_proba), inferred, class_proba)
     class_calibration, class_proba, given_label = _calibrated_classes(
-        learned, found.model, scores, weights, calibrate, power
+        class_proba, found.model, scores, weights, calibrate, power
     )
     return found._replace(
         model=_with_found_prior(found.model, class_proba, scores),
@@ -120,6 +122,7 @@ def learn_classes(
         class_proba=class_proba,
         class_proba_given_label=given_label,
         class_estimator=estimator,
+        learned=learned,
     )
 
 
@@ -177,7 +180,15 @@ def _calibrated_classes(class_proba, model, scores, label_weights, calibrate, po
     correction = _class_calibration(class_proba, model, scores, label_weights, calibrate, power)
     class_proba = correction.apply(class_proba)
     given_label = condition_on_label(class_proba, model.transition.proba, scores.label_index)
-    return correction, class_proba, given_label
+    return correction, class_proba, insert_known(given_label, scores.class_index)
+
+
+def insert_known(given_label, class_index) -> np.ndarray:
+    """Return p(class | x, label) with 1 for the known class of a row, even if T excludes it."""
+    if class_index is None:
+        return given_label
+    known = np.eye(given_label.shape[1], dtype=given_label.dtype)[class_index]
+    return np.where((class_index >= 0)[:, None], known, given_label)
 
 
 def _class_calibration(class_proba, model, scores, label_weights, calibrate, power) -> Calibration:
@@ -187,8 +198,9 @@ def _class_calibration(class_proba, model, scores, label_weights, calibrate, pow
     if calibrate != "classes":
         return Calibration() if of_classes is None else Calibration(factor=1 / of_classes)
     found, _ = fit_class_calibration(
-        class_proba, transition, scores.label_index, counts, of_classes, power=power
-    )
+        class_proba, transition, scores.label_index, counts, of_classes,
+        class_index=scores.class_index, power=power,
+    )  # fmt: skip
     if model.sources.class_prior == SPECIFIED:
         return found.match_shares(class_proba, model.class_prior, counts)
     if model.sources.label_rates == ESTIMATED:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from looselabels._names import listed, numbers_by_name
+from looselabels._names import listed, numbers_by_name, read_classes
 from looselabels._validation import as_counts, check_class_prior, short_repr
 from looselabels.estimation.class_prior import METHODS as PRIOR_METHODS
 from looselabels.estimation.transition import METHODS as TRANSITION_METHODS
@@ -43,6 +43,7 @@ class LabelDesign(NamedTuple):
     label_weights: np.ndarray | None  #: of labels in training, as specified
     sources: Sources
     groups: RowGroups | None = None  #: rows that belong together
+    class_index: np.ndarray | None = None  #: of rows whose class is known, −1 elsewhere
 
     @property
     def counts(self) -> np.ndarray | None:
@@ -51,7 +52,10 @@ class LabelDesign(NamedTuple):
         if self.groups is None:
             return counts
         counts = np.ones(len(self.label_index)) if counts is None else counts
-        return self.groups.count_once(self.label_index, counts)
+        evidence = self.label_index
+        if self.class_index is not None:  # copies of which one was reviewed are not the same
+            evidence = evidence * (len(self.transition.classes) + 1) + self.class_index + 1
+        return self.groups.count_once(evidence, counts)
 
     def take(self, rows) -> "LabelDesign":
         """Return the design of some rows only."""
@@ -59,7 +63,22 @@ class LabelDesign(NamedTuple):
             label_index=self.label_index[rows],
             sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
             groups=None if self.groups is None else self.groups.take(rows),
+            class_index=None if self.class_index is None else self.class_index[rows],
         )
+
+    def with_known_classes(self, known_classes) -> "LabelDesign":
+        """Return the design with the classes of reviewed rows, a column that is missing elsewhere.
+
+        Classes that were known before are kept where it is missing. If it says nothing new, the
+        design itself is returned.
+        """
+        if known_classes is None:
+            return self
+        names, n_rows = self.transition.classes, len(self.label_index)
+        known = read_classes("known_classes", known_classes, names, n_rows)
+        old = np.full(n_rows, -1) if self.class_index is None else self.class_index
+        known = np.where(known >= 0, known, old)
+        return self if np.array_equal(known, old) else self._replace(class_index=known)
 
 
 def design_labels(

@@ -35,6 +35,7 @@ class LabelScores(NamedTuple):
     label_weights: np.ndarray | None  #: of that distribution; None: it is the real one
     counts: np.ndarray | None = None  #: the weights as counts of rows; copies count once
     groups: RowGroups | None = None  #: rows that were predicted together
+    class_index: np.ndarray | None = None  #: of rows whose class is known, −1 elsewhere
 
     @property
     def seen_labels(self) -> np.ndarray:
@@ -75,14 +76,22 @@ class LabelModel(NamedTuple):
     class_prior_interval: tuple[np.ndarray, np.ndarray] | None  #: 90 %, if it was estimated
     strength: float
     sources: Sources
-    #: the share of wrong labels in labeled rows: a range, if noise was estimated by its likelihood
+    #: the share of wrong labels in labeled rows whose class is not known: a range, if noise was
+    #: estimated by its likelihood
     wrong_share_interval: tuple[float, float] | None = None
 
 
 def score_labels(design: LabelDesign, label_proba, label_weights=None) -> LabelScores:
     """Return out-of-sample `label_proba` together with the labels and weights of its rows."""
-    index, weight = design.label_index, design.sample_weight
-    return LabelScores(label_proba, index, weight, label_weights, design.counts, design.groups)
+    return LabelScores(
+        label_proba=label_proba,
+        label_index=design.label_index,
+        sample_weight=design.sample_weight,
+        label_weights=label_weights,
+        counts=design.counts,
+        groups=design.groups,
+        class_index=design.class_index,
+    )
 
 
 def model_labels(design: LabelDesign, scores: LabelScores) -> LabelModel:
@@ -167,13 +176,23 @@ def _add_estimated_noise(transition, method, scores):
     given = scores.real(labels, rows), index
     noise, wrong_share = np.eye(len(proba)), None
     if method == "estimate":
-        found = estimate_noise(*given, counts[rows], design=design)
+        known = _positions(scores.class_index, rows, classes, len(proba))
+        found = estimate_noise(*given, counts[rows], design=design, class_index=known)
         noise[np.ix_(classes, classes)] = found.proba
         wrong_share = found.wrong_low, found.wrong_high
     else:
         _check_named(transition, method)
         noise[np.ix_(classes, classes)] = _noise_by_method(method, *given, counts[rows], design)
     return transition.with_noise(noise), wrong_share
+
+
+def _positions(class_index, rows, classes, n_classes) -> np.ndarray | None:
+    """Return the position of each row's known class in `classes`, −1 if it is not one of them."""
+    if class_index is None:
+        return None
+    position = np.full(n_classes + 1, -1)  # the last one is for rows of −1
+    position[classes] = np.arange(len(classes))
+    return position[class_index[rows]]
 
 
 def _noise_by_method(method, label_proba, label_index, counts, design):

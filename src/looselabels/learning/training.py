@@ -228,7 +228,7 @@ class Trial:
     def __init__(self, training: Training, model: LabelModel, calibrate, rows, held_out):
         self.part, self.calibrate = training.part(rows), calibrate
         self.X, design = _safe_indexing(training.X, held_out), training.design.take(held_out)
-        self.label_index = design.label_index
+        self.label_index, self.class_index = design.label_index, design.class_index
         self.weight = np.ones(len(held_out)) if design.counts is None else design.counts
         self.estimator, self.scores = self.part.score()
         self.found = decouple(self.scores, model, calibrate)
@@ -240,7 +240,7 @@ class Trial:
         self.found = learn_classes(self.found, self.scores, lambda *_: learned, self.calibrate)
         calibration, _ = fit_class_calibration(
             align(learned.estimator, self.X, len(proba)), proba, self.label_index,
-            self.weight, class_weights(proba, learned.label_weights),
+            self.weight, class_weights(proba, learned.label_weights), class_index=self.class_index,
         )  # fmt: skip
         return calibration.power
 
