@@ -11,7 +11,7 @@ MAX_SHOWN = 500  # rows in the report
 MAX_LISTED = 10  # rows in a notebook
 MAX_COLUMNS = 4  # of the table that the report shows
 MAX_CLASSES = 3  # whose probabilities the report shows
-MAX_LETTERS = 120  # of a cell
+MAX_LETTERS = 500  # of a cell
 FROM_0 = "Rows are counted from 0: row 0 is the first row of the data."
 
 

@@ -37,7 +37,7 @@ from looselabels.command.writing import table_writer
 MAX_SHOWN = 500  # rows on the page
 MAX_CLASSES = 3  # whose probabilities a row shows
 MAX_COLUMNS = 4  # of the table that a row shows, unless columns are chosen
-MAX_LETTERS = 120  # of a cell
+MAX_LETTERS = 500  # of a cell
 N_SAMPLED = 1000  # rows that tell whether a column is text
 COLUMNS = ("suggestion", "suggestion_proba", "label_proba", "doubt", "why")
 # What an audit writes, as a tree for `unexpected_files`.

@@ -73,6 +73,13 @@ def test_columns_of_the_table_are_shown():
     assert second[1:3] == ["", ""]
 
 
+def test_long_numbers_are_rounded_for_display():
+    content = pets(shown_columns=["a", "b", "c"])
+    for row in content["rows"]:
+        row["cells"] = ["-0.0216909535", "123456.789012", "12345678901234"]
+    assert texts_of(render(content))[1][1:4] == ["-0.021691", "123456.8", "12345678901234"]
+
+
 def test_long_texts_are_complete_up_to_a_limit_that_is_said():
     content = pets(shown_columns=["text"])
     content["rows"][0]["cells"], content["rows"][1]["cells"] = ["x" * 1000], ["short"]
@@ -111,6 +118,15 @@ def test_rows_without_a_label_are_not_doubted(noise_estimated):
     assert render(content, images).count("<img") == len(found["rows"])
 
 
+def test_labeled_rows_are_not_listed_if_unlabeled_ones_are_in_question(positive_unlabeled):
+    content = content_of(positive_unlabeled, None) | {"question": "unlabeled"}
+    labels = [row["label"] for row in row_list(content)["rows"]]
+    assert labels == [None] * (~positive_unlabeled.is_labeled).sum()
+    for row in content["rows"]:
+        row["label"] = -1  # how some designs name the missing label
+    assert len(row_list(content)["rows"]) == 150
+
+
 def test_rows_that_are_not_listed_are_counted_and_their_file_is_named():
     sentence = "5 labels are more likely wrong than right; this page lists the first 2."
     assert sentence in text_of(pets(n_to_check=5))
@@ -125,8 +141,10 @@ def test_rows_that_are_not_listed_are_counted_and_their_file_is_named():
 
 def test_more_unlabeled_rows_than_listed_are_counted():
     unlabeled = {"n_rows": 9, "classes": [{"name": "dog", "expected": 6, "low": 4, "high": 8}]}
-    content = pets(question="unlabeled", unlabeled=unlabeled, n_to_check=6)
-    sentence = "6 unlabeled rows are probably positive; this page lists the first 2."
+    content = pets(question="unlabeled", unlabeled=unlabeled)
+    sentence = (
+        "About 6 unlabeled rows are probably of a labeled class; this page lists the first 2."
+    )
     assert sentence in text_of(content)
 
 

@@ -29,6 +29,11 @@ def start(page):
     page.get_by_role("button", name="Start the review").press("Enter")
 
 
+def reload(page):
+    page.wait_for_timeout(500)  # a browser writes its storage a moment later
+    page.reload()
+
+
 def progress(page):
     return page.locator("#progress").text_content()
 
@@ -77,7 +82,7 @@ def test_ten_rows_are_decided_by_keyboard_and_survive_a_reload(visit, content):
     page.keyboard.press("Enter")
     assert progress(page) == "10 of 12 decided"
     before = downloaded(page)
-    page.reload()
+    reload(page)
     assert progress(page) == "10 of 12 decided"
     assert page.locator("progress").evaluate("bar => bar.value") == 10
     after = downloaded(page)
@@ -124,7 +129,7 @@ def test_decisions_can_be_changed_cleared_and_undone(visit, content):
     page.keyboard.press("u")
     assert progress(page) == "0 of 12 decided"
     assert page.get_by_role("button", name="Undo").is_disabled()
-    page.reload()
+    reload(page)
     assert progress(page) == "0 of 12 decided"
 
 
@@ -212,7 +217,7 @@ def test_other_content_does_not_get_the_decisions(visit, content, tmp_path):
     same, other = render(content), render(content | {"rows": content["rows"][1:]})
     for html, decided in ((other, "0 of 11 decided"), (same, "1 of 12 decided")):
         (tmp_path / "report.html").write_text(html, encoding="utf-8")
-        page.reload()
+        reload(page)
         assert progress(page) == decided
 
 
@@ -220,7 +225,7 @@ def test_other_content_does_not_get_the_decisions(visit, content, tmp_path):
 def test_a_browser_that_stores_nothing_says_so(visit, content):
     page = visit(content)
     page.add_init_script("Storage.prototype.setItem = () => { throw new Error('full'); }")
-    page.reload()
+    reload(page)
     assert not page.get_by_role("alert").is_visible()
     start(page)
     page.keyboard.press("k")
@@ -228,7 +233,7 @@ def test_a_browser_that_stores_nothing_says_so(visit, content):
     assert page.get_by_role("alert").is_visible()
     assert len(records(downloaded(page))) == 1
     page.add_init_script("Storage.prototype.getItem = () => { throw new Error('blocked'); }")
-    page.reload()
+    reload(page)
     assert page.get_by_role("alert").is_visible()
 
 

@@ -1,6 +1,7 @@
 """The list of rows, and what the page needs to review them."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -8,6 +9,8 @@ from html import escape
 
 from looselabels.auditing.report._words import (
     clean,
+    count,
+    counted_classes,
     exact_text,
     is_about_unlabeled,
     is_number,
@@ -23,15 +26,14 @@ MAX_PROBABILITIES = 3  # of each row
 MAX_CELL = 1_000  # letters
 MAX_CELLS = 600_000  # letters of all cells together; escaped, each takes up to five bytes
 MAX_REVIEW = 3_000_000  # bytes of names and identifiers, which cannot be shortened
+LONG_NUMBER = re.compile(r"-?\d+\.\d{5,}")
 FROM_0 = "Rows are counted from 0: row 0 is the first row of data."
 
 
 def row_list(content: Mapping) -> dict:
     """Return the list of rows as the template shows it."""
-    unlabeled, rows = is_about_unlabeled(content), content.get("rows") or []
-    positions = [i for i, row in enumerate(rows) if unlabeled or not _cannot_be_wrong(row)]
-    positions = positions[:MAX_ROWS]
-    rows = [rows[i] for i in positions]
+    unlabeled, positions = is_about_unlabeled(content), _asked(content)
+    rows = [content["rows"][i] for i in positions]
     has_ids = all("id" in row for row in rows)
     rows = [row if has_ids else {**row, "id": row["row"]} for row in rows]
     labels, suggestions = (_Names(row[key] for row in rows) for key in ("label", "suggestion"))
@@ -75,9 +77,18 @@ class _Names:
         return sorted(options, key=lambda option: option[1].casefold())
 
 
-def _cannot_be_wrong(row) -> bool:
-    """Return whether there is nothing to check: the row has no label."""
-    return is_missing(tuple_from_json(row["label"])) and not row["doubt"]
+def _asked(content) -> list[int]:
+    """Return the positions of the rows that the question is about, at most `MAX_ROWS`.
+
+    Rows without a label cannot have a wrong one. If the question is about them, they are the only
+    ones, unless the missing label has a name, which the page does not know.
+    """
+    rows = content.get("rows") or []
+    missing = [i for i, row in enumerate(rows) if is_missing(tuple_from_json(row["label"]))]
+    if is_about_unlabeled(content):
+        return (missing or [*range(len(rows))])[:MAX_ROWS]
+    left_out = {i for i in missing if not rows[i]["doubt"]}
+    return [i for i in range(len(rows)) if i not in left_out][:MAX_ROWS]
 
 
 def _probabilities(row) -> list:
@@ -94,8 +105,20 @@ def _cells(content, rows) -> tuple[list[str], list[list[str]]]:
     for row in rows:
         # a row may have fewer cells than there are columns
         cells = [*row.get("cells", ()), *[None] * len(columns)][: len(columns)]
-        texts.append(["" if cell is None else clean(cell, letters) for cell in cells])
+        texts.append(["" if cell is None else _cell(cell, letters) for cell in cells])
     return [name(c) for c in columns], texts
+
+
+def _cell(value, max_letters: int) -> str:
+    """Return a cell in one line; numbers with many decimals are rounded.
+
+    >>> _cell("2.806139358515022", 100), _cell("a  b", 100), _cell("12345678", 5)
+    ('2.8061', 'a b', '1234…')
+    """
+    text = clean(value, max_letters)
+    if not LONG_NUMBER.fullmatch(text):
+        return text
+    return f"{float(text):.5g}" if abs(float(text)) < 10_000 else f"{float(text):.1f}"
 
 
 def _max_cell(n_cells: int) -> int:
@@ -107,15 +130,14 @@ def _max_cell(n_cells: int) -> int:
 
 def _how_many(content, n_listed: int) -> str:
     """Return how many rows should be checked, and where those are that are not listed."""
-    n_to_check = content.get("n_to_check", content["wrong"].get("doubted"))
-    table = content.get("table_file")
-    found = []
-    if is_number(n_to_check) and n_to_check > n_listed:
-        rows = (
-            plural(n_to_check, "unlabeled row is", "unlabeled rows are") + " probably positive"
-            if is_about_unlabeled(content)
-            else plural(n_to_check, "label is", "labels are") + " more likely wrong than right"
-        )
+    table, found = content.get("table_file"), []
+    if is_about_unlabeled(content):
+        n_to_check = sum(part["expected"] for part in counted_classes(content))
+        rows = f"About {count(n_to_check)} unlabeled rows are probably of a labeled class"
+    else:
+        n_to_check = content.get("n_to_check", content["wrong"].get("doubted"))
+        rows = f"{count(n_to_check)} labels are more likely wrong than right"
+    if is_number(n_to_check) and round(n_to_check) > n_listed:
         found.append(f"{rows}; this page lists the first {n_listed:,}.")
     if table:
         found.append(f"{name(table)} has all rows.")

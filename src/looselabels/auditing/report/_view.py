@@ -99,10 +99,10 @@ def _wrong_facts(content) -> list[tuple[str, str, str]]:
     number, note = _number(wrong)
     has_share = n_labeled and upper_end(wrong) is None
     share = [f"{percent(wrong['expected'] / n_labeled)} of labels"] if has_share else []
-    return [
-        ("Probably wrong", number, "; ".join(filter(None, [*share, note]))),
-        ("Check first", count(wrong["doubted"]), "more likely wrong than right"),
-    ]
+    found = [("Probably wrong", number, "; ".join(filter(None, [*share, note])))]
+    if wrong["doubted"]:
+        found.append(("Check first", count(wrong["doubted"]), "more likely wrong than right"))
+    return found
 
 
 def _number(part) -> tuple[str, str]:
@@ -122,7 +122,9 @@ def _rests(content) -> dict:
     sentences = [clean(sentence) for sentence in design.get("words", ())]
     if sources.get("label_rates") == "estimated":
         sentences.append("How often each class is labeled was not assumed, but estimated.")
-    counted = counted_classes(content)
+    counted, why_no_count = counted_classes(content), content["wrong"].get("why_no_count")
+    if counted and why_no_count:  # otherwise it is the verdict
+        sentences.append(clean(why_no_count))
     has_table = len(counted) > 1  # which has what `facts` says about classes
     return {
         "facts": [*_sizes(content), *_wrong_facts(content)] if has_table else facts(content),
