@@ -74,6 +74,9 @@ def audit(
     fitted to; ``audit(clf, y, X)`` with rows that it was not fitted to; or
     ``audit(label_proba=…, labels=…)`` with out-of-sample p(label | x) of any model.
 
+    If a class is never labeled and labels are taken to be right, it finds the unlabeled rows that
+    are probably of a labeled class instead; see `Audit.question`.
+
     Counts are counts of rows: how many labels of this table are wrong. Sample weights of the fit do
     not change them. Class shares, the transition and the calibration describe what the rows stand
     for, and use the weights, like the classifier.
@@ -160,7 +163,11 @@ def audit(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """The result of `audit`: a table of rows, and summaries with 90 % intervals."""
+    """The result of `audit`: a table of rows, and summaries with 90 % intervals.
+
+    `question` says whether it is about labels or about unlabeled rows; `table`, `plot` and
+    `to_html` show the answer.
+    """
 
     model: LabelModel  #: how labels arise, and where each number comes from
     label_index: np.ndarray
