@@ -18,6 +18,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         ("bench_audit.py", ["cross-prediction", "audit", "report"]),
         ("quality_noise.py", ["wine | forest", "wine | linear", "classes"]),
         ("quality_intervals.py", ["uniform 10% | low", "one class 40% | high", "every other"]),
+        ("quality_negative_noise.py", ["low overlap | forest | 0%", "low overlap | linear | 20%"]),
         ("quality_transitions.py", ["rows | noise | likelihood | calibrated", "100 | uniform 20%"]),
         (
             "quality_class_prior.py",
