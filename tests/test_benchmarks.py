@@ -21,6 +21,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         ("false_alarms.py", ["Gaussians | forest", "digits, spread 2 | linear"]),
         ("quality_intervals.py", ["uniform 10% | low", "one class 40% | high", "every other"]),
         ("quality_review.py", ["wine | uniform 15% | ours", "wine | uniform 15% | random"]),
+        ("quality_negative_noise.py", ["low overlap | forest | 0%", "low overlap | linear | 20%"]),
         ("quality_transitions.py", ["rows | noise | likelihood | calibrated", "100 | uniform 20%"]),
         (
             "quality_class_prior.py",

@@ -18,7 +18,7 @@ LAYERS = [
     *("estimation.weighting", "estimation.minimization"),
     *("estimation.calibration", "estimation.losses"),
     *("estimation.confident", "estimation.errors", "estimation.noise"),
-    *("estimation.class_prior", "estimation.transition"),
+    *("estimation.class_prior", "estimation.noisy_positives", "estimation.transition"),
     *("learning.unchanged", "learning.copies", "learning.density", "learning.trees"),
     *("learning.soft_labels", "learning.forest", "learning.linear", "learning.out_of_sample"),
     *("learning.weighted_copies", "learning.label_design", "learning.label_model"),

@@ -417,7 +417,7 @@ def fit_to():
 
     def fit(name, estimator=None, **parameters):
         estimator = GaussianNB() if estimator is None else estimator
-        key = repr((name, estimator, parameters))
+        key = repr((name, estimator, {key: str(value) for key, value in parameters.items()}))
         if key not in known:
             cv = 3 if isinstance(estimator, GaussianNB) else None
             labels = make_loose_labels(data.y, designs[name], random_state=0)
@@ -438,8 +438,10 @@ def test_a_specified_and_an_implied_transition_that_are_equal_give_the_same_audi
     implied, labels = fit_to(
         "positive", estimator, negative="other", class_prior=prior, noise=noise
     )
-    design = Transition.from_labels(labels, negative="other", class_prior=prior)
-    specified, _ = fit_to("positive", estimator, transition=design, class_prior=prior, noise=noise)
+    design = implied.transition_
+    if not noise:
+        design = Transition.from_labels(labels, negative="other", class_prior=prior)
+    specified, _ = fit_to("positive", estimator, transition=design, class_prior=prior)
     assert diagnose(implied, labels) == diagnose(specified, labels)
     of_implied, of_specified = audit(implied, labels), audit(specified, labels)
     assert of_implied.records() == of_specified.records()
@@ -695,6 +697,27 @@ def test_intervals_contain_their_estimates(fit_to, name, parameters, width):
     assert np.mean(high - low) == pytest.approx(width, abs=0.01)
 
 
+@pytest.mark.parametrize("n_wrong", [0, 20])
+def test_one_label_with_a_negative_class_can_be_wrong(n_wrong):
+    rng = np.random.default_rng(0)
+    is_positive = np.arange(800) < 300
+    X = rng.standard_normal((800, 2)) + 4.0 * is_positive[:, None]
+    labels = np.where(is_positive & (rng.random(800) < 0.4), "positive", None)
+    labels[-n_wrong or 800 :] = "positive"
+    clf = DecoupledClassifier(GaussianNB(), negative="other", noise="estimate", refit=False)
+    found = audit(clf.fit(X, labels), labels)
+    wrong = found.summary()["wrong"]
+    assert wrong["low"] <= n_wrong <= wrong["high"]
+    assert wrong["expected"] == pytest.approx(n_wrong, abs=6)
+    if n_wrong:
+        assert wrong["low"] > 5
+        assert set(range(780, 800)) <= set(found.order[:25].tolist())
+    else:  # that none is wrong cannot be known
+        assert "at most" in repr(found)
+        assert wrong["high"] < 10
+
+
+@pytest.mark.filterwarnings("ignore:Too few rows")  # the classes of "positive" overlap
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [

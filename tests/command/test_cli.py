@@ -322,6 +322,29 @@ def test_negative_names_a_class_that_no_label_names():
     assert np.mean(suggested[0::3] == "cat") > 0.8
 
 
+@pytest.mark.parametrize("noise", ["estimate", "0.1"])
+def test_one_label_can_be_on_rows_of_the_negative_class(noise):
+    rng = np.random.default_rng(0)
+    is_cat = np.arange(400) < 160
+    sizes = rng.normal(np.where(is_cat[:, None], 4.0, 0.0), 1.0, (400, 2)).round(3)
+    species = np.where(is_cat & (rng.random(400) < 0.5), "cat", None)
+    wrong = rng.choice(np.flatnonzero(~is_cat), 10, replace=False)
+    species[wrong] = "cat"
+    frame = pd.DataFrame({"size": sizes[:, 0], "weight": sizes[:, 1], "species": species})
+    frame.to_csv("data.csv", index=False)
+    noise = () if noise == "estimate" else ("--noise", noise)  # the default
+    words = ("--label", "species", "--negative", "other", "--model", "linear", "--json", *noise)
+    found = called("audit", "data.csv", *words)
+    assert found.code == 0, found.err
+    count = json.loads(found.out)["wrong"]
+    assert count["low"] <= len(wrong) <= count["high"] < 40
+    assert count["expected"] == pytest.approx(len(wrong), abs=5)
+    after = read_csv("data-audit/labels.csv")
+    doubted = after[(after["species"] == "cat") & (after["suggestion"] == "other")]
+    assert set(doubted.index) <= set(wrong)
+    assert len(doubted) >= 6  # a single row at the edge is not certain
+
+
 def test_noise_is_what_was_specified():
     Path("data.csv").write_text(CSV)
     words = (

@@ -105,7 +105,6 @@ BAD = [
         "'species' contains no label",
     ),
     (19, "one label", ONE, AUDIT, 3, r"only one label, \['a'\].*--negative other"),
-    (19, "noise", ONE, f"{AUDIT} --negative b --noise .1", 3, "Omit --noise"),
     (19, "negative has labels", CSV, f"{AUDIT} --negative dog", 3, "'dog'.*--unlabeled 'dog'"),
     (20, "design", with_design(PETS_OR_NOT, CSV + "1,2,cow\n"), DESIGNED, 3, r"holds \['cow'\]; "),
     (20, "missing", with_design(PETS), DESIGNED, 3, "rows without a label.*Add what it means"),

@@ -78,7 +78,6 @@ def test_identifiers_are_refused_and_many_labels_are_not():
         (["(unlabeled)", "a"] * 6, {}, "If it means 'no label', pass --unlabeled"),
         ([0.5, 1.0] * 6, {}, "looks like a measurement"),
         (["a", None] * 6, {}, r"only one label, \['a'\].*--negative other"),
-        (["a", None] * 6, {"negative": "b", "noise": 0.1}, "Omit --noise"),
         (["a", "b"] * 6, {"negative": "b"}, "--unlabeled 'b' if these rows are unlabeled"),
         ([f"label {i}" for i in range(1001)] * 2, {}, "at most 1,000 are possible"),
     ],

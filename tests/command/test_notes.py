@@ -126,7 +126,7 @@ def test_estimates_are_not_among_the_assumptions():
     _, words = described(
         animals(60, names=("cat", "dog", None), unlabeled=0.5), negative="cow", noise=0.2
     )
-    assert "'cow' is never labeled. All other classes are labeled at the same rate" in words
+    assert "'cow' has no label of its own. All other classes are labeled at the same rate" in words
     assert "estimated" not in words
 
 

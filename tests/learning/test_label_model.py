@@ -12,6 +12,7 @@ from looselabels import DecoupledClassifier, Transition, estimate_transition
 from looselabels._rows import on_simplex
 from looselabels.datasets import make_loose_labels
 from looselabels.estimation.noise import estimate_noise
+from looselabels.exceptions import IdentifiabilityWarning
 from looselabels.transition import meanings
 
 
@@ -263,15 +264,110 @@ def test_estimating_a_class_prior_needs_a_negative_class_and_a_known_method(give
         DecoupledClassifier(**given).fit_from_proba(np.full((4, 2), 0.5), ["a", None] * 2)
 
 
-def test_a_single_named_label_has_no_noise_by_any_method():
+def test_a_method_that_compares_labels_needs_two_of_them():
     label_proba = np.column_stack([np.tile([0.4, 0.05], 40), np.tile([0.6, 0.95], 40)])
     labels = np.array(["p", None, None, None] * 20, dtype=object)
-    for method in ("estimate", "calibrated", "confident"):
-        clf = DecoupledClassifier(negative="n", noise=method).fit_from_proba(label_proba, labels)
-        assert clf.transition_.proba[1, 0] == 0
+    for method in ("calibrated", "confident"):
+        clf = DecoupledClassifier(negative="n", noise=method)
+        with pytest.raises(ValueError, match="y has only one"):
+            clf.fit_from_proba(label_proba, labels)
 
 
 def test_estimating_a_class_prior_assumes_that_labels_are_correct():
     clf = DecoupledClassifier(negative="n", class_prior="best-bin", noise=0.1)
     with pytest.raises(ValueError, match="assumes that labels are correct, but noise is"):
         clf.fit_from_proba(np.full((4, 2), 0.5), ["p", None] * 2)
+
+
+# ---------------------------------------------------- wrong labels on rows of the negative class
+
+
+def mislabeled_gaussians(noise, n_positive=1, distance=5.0, n_rows=1500, seed=0):
+    """Return features, classes, and labels: half of the positive rows; a share of them is wrong.
+
+    A wrong label is on a row of any class that it does not name.
+    """
+    rng = np.random.default_rng(seed)
+    classes = rng.choice(n_positive + 1, n_rows, p=[*[0.5 / n_positive] * n_positive, 0.5])
+    X = rng.standard_normal((n_rows, n_positive + 1))
+    X[np.arange(n_rows), classes] += distance
+    names = np.array([*(f"class {k}" for k in range(n_positive)), "other"], dtype=object)
+    labels = np.full(n_rows, None, dtype=object)
+    labels[(classes < n_positive) & (rng.random(n_rows) < 0.5)] = 0  # right, named below
+    labels[labels == 0] = names[classes[labels == 0]]
+    for row in rng.permutation(np.flatnonzero(labels != None))[: round(noise * n_rows / 4)]:  # noqa: E711
+        label, labels[row] = labels[row], None
+        labels[rng.choice(np.flatnonzero((names[classes] != label) & (labels == None)))] = label  # noqa: E711
+    return X, names[classes], labels
+
+
+def fit_linear(X, labels, **parameters):
+    clf = DecoupledClassifier(
+        LogisticRegression(), negative="other", refit=False, random_state=0, **parameters
+    )
+    return clf.fit(X, labels)
+
+
+@pytest.mark.parametrize("n_positive", [1, 3])
+@pytest.mark.parametrize("noise", ["estimate", 0.2])
+def test_labels_on_rows_of_the_negative_class_are_found(n_positive, noise):
+    X, classes, labels = mislabeled_gaussians(0.2, n_positive)
+    is_labeled = np.array([label is not None for label in labels])
+    is_wrong = is_labeled & (labels != classes)
+    clf = fit_linear(X, labels, noise=noise)
+    given_label = clf.class_proba_given_label_
+    position = clf.transition_.label_index(labels)
+    doubt = 1 - given_label[np.arange(len(X)), np.minimum(position, n_positive - 1)]
+    assert np.mean((doubt > 0.5)[is_labeled] == is_wrong[is_labeled]) > 0.97
+    assert doubt[is_labeled].sum() == pytest.approx(is_wrong.sum(), rel=0.2)
+    low, high = clf.class_prior_interval_
+    true_shares = [np.mean(classes == name) for name in clf.classes_]
+    assert_allclose(clf.class_prior_, true_shares, atol=0.04)
+    assert np.all((low[-1:] < true_shares[-1]) & (true_shares[-1] < high[-1:]))
+    if noise == "estimate":
+        low, high = clf.label_model_.wrong_share_interval
+        assert 0.05 < low < is_wrong[is_labeled].mean() < high < 0.4
+    as_if_right = fit_linear(X, labels).class_prior_
+    assert as_if_right[-1] < true_shares[-1] - 0.06  # what ignoring wrong labels costs
+
+
+@pytest.mark.parametrize("n_positive", [1, 3])
+def test_right_labels_leave_the_class_prior_as_it_is(n_positive):
+    X, _, labels = mislabeled_gaussians(0.0, n_positive)
+    found, as_if_right = fit_linear(X, labels, noise="estimate"), fit_linear(X, labels)
+    assert_allclose(found.class_prior_, as_if_right.class_prior_, atol=0.01)
+    low, high = found.label_model_.wrong_share_interval
+    assert low == 0
+    assert 0 < high < 0.05
+
+
+def test_a_specified_class_prior_leaves_only_the_noise_open():
+    X, classes, labels = mislabeled_gaussians(0.2)
+    prior = {"class 0": np.mean(classes == "class 0")}
+    clf = fit_linear(X, labels, noise="estimate", class_prior=prior)
+    assert clf.class_prior_[0] == prior["class 0"]
+    assert clf.class_prior_interval_ is None
+    implied = clf.class_prior_ @ clf.transition_.proba
+    assert_allclose(implied, np.bincount(clf.label_scores_.label_index) / len(X), atol=1e-9)
+    low, high = clf.label_model_.wrong_share_interval
+    assert low < 0.2 < high
+
+
+def test_specified_class_prior_and_noise_imply_the_transition():
+    labels = np.array(["a"] * 20 + [None] * 80, dtype=object)
+    label_proba = np.tile([0.2, 0.8], (100, 1))
+    clf = DecoupledClassifier(negative="-", class_prior={"a": 0.4}, noise=0.1)
+    found = clf.fit_from_proba(label_proba, labels).label_model_
+    assert_allclose(found.transition.proba, [[0.45, 0.55], [0.02 / 0.6, 1 - 0.02 / 0.6]])
+    assert found.sources.transition == "implied"
+    with pytest.raises(ValueError, match=r"class_prior of 'a' is .* too small for"):
+        clf.set_params(class_prior={"a": 0.1}).fit_from_proba(label_proba, labels)
+
+
+def test_noise_is_asked_for_if_no_row_is_clear():
+    X, _, labels = mislabeled_gaussians(0.1, distance=0.2)
+    with pytest.warns(IdentifiabilityWarning, match=r"Too few rows are clearly .* as noise, such"):
+        clf = fit_linear(X, labels, noise="estimate")
+    low, high = clf.label_model_.wrong_share_interval
+    assert low == 0
+    assert high > 0.5

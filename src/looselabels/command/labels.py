@@ -189,11 +189,6 @@ def _check_negative(labels: Labels, distinct, name):
             f"{name} contains only one label, {listed(distinct)}. If unlabeled rows can belong to "
             "another class, name that class: --negative other."
         )
-    if len(distinct) == 1 and labels.noise not in (0, "estimate"):
-        raise ValueError(
-            f"{name} contains only one label, {listed(distinct)}, which cannot be confused with "
-            "another one. Omit --noise."
-        )
 
 
 def _warn_of_unused_words(frame, labels: Labels):

@@ -75,8 +75,8 @@ def _describe_label_rates(found, labels, has_unlabeled):
         return ["You specified p(label | class) with a design."] if labels.design else []
     if source == "estimated":
         return [
-            f"Unlabeled rows may belong to any class. '{shown(labels.negative)}' is never labeled. "
-            "All other classes are labeled at the same rate, which was left open."
+            f"Unlabeled rows may belong to any class. '{shown(labels.negative)}' has no label of "
+            "its own. All other classes are labeled at the same rate, which was left open."
         ]
     if labels.label_rate is not None:
         return [

@@ -219,7 +219,7 @@ about_labels = add_options(
     click.option(
         "--negative",
         metavar="CLASS",
-        help="Class that is never labeled: its rows are among the unlabeled rows.",
+        help="Class without a label of its own: its rows are unlabeled, or labeled by mistake.",
     ),
     click.option(
         "--noise",

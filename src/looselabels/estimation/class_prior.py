@@ -197,17 +197,13 @@ def estimate_class_prior(
     >>> found.share.round(1), found.labeled.round(1)
     (array([0.3, 0.7]), array([0.2]))
     """
-    label_proba, index, weight = _check(label_proba, label_index, sample_weight)
+    label_proba, index, weight = check_rows(label_proba, label_index, sample_weight)
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}; it is {short_repr(method)}.")
-    counts = np.bincount(index, weight)
-    if one_rate:
-        label_proba, index = _pool_labels(label_proba, index)
-    cells = [_score_cells(label_proba, index, weight, y) for y in range(label_proba.shape[1] - 1)]
-    resamples = _resampled_weights(index, weight, n_resamples, np.random.default_rng(random_state))
-    n_rows, in_unlabeled = _estimate_each(METHODS[method], cells, index, resamples)
+    n_rows, tables = count_by_score(label_proba, index, weight, one_rate, n_resamples, random_state)
+    in_unlabeled = np.column_stack([METHODS[method](*table).clip(0, 1) for table in tables])
     found = _to_class_prior(n_rows, in_unlabeled, case_control)
-    return _split_by_label(found, counts) if one_rate else found
+    return _split_by_label(found, np.bincount(index, weight)) if one_rate else found
 
 
 def distribute_share(shares, proportions) -> np.ndarray:
@@ -250,7 +246,7 @@ def _to_class_prior(n_rows, in_unlabeled, case_control):
 # ---------------------------------------------------------------------------- rows, bins, resamples
 
 
-def _check(label_proba, label_index, sample_weight):
+def check_rows(label_proba, label_index, sample_weight):
     """Return all as NumPy arrays, without rows of weight zero."""
     label_proba, index, weight = check_scores(label_proba, label_index, sample_weight)
     weight, n_labels = as_counts(weight), label_proba.shape[1]
@@ -272,6 +268,32 @@ def _check(label_proba, label_index, sample_weight):
         )
     kept = weight > 0
     return label_proba[kept], index[kept], weight[kept]
+
+
+def count_by_score(label_proba, index, weight, one_rate, n_resamples, random_state):
+    """Return how many rows each label has, and where the scores of labeled and unlabeled rows are.
+
+    Returns
+    -------
+    n_rows : array of shape (1 + n_resamples, n_labels)
+        Of the data, then of resamples; of two labels if `one_rate` pools all but the missing one.
+    tables : list of pairs of arrays of shape (1 + n_resamples, n_bins)
+        For each label but the missing one: labeled and unlabeled rows in bins of its score, from
+        high to low.
+    """
+    if one_rate:
+        label_proba, index = _pool_labels(label_proba, index)
+    cells = [_score_cells(label_proba, index, weight, y) for y in range(label_proba.shape[1] - 1)]
+    n_rows: list = []
+    tables: list[list] = [[] for _ in cells]
+    for drawn in _resampled_weights(
+        index, weight, n_resamples, np.random.default_rng(random_state)
+    ):
+        n_rows.append(np.bincount(index, drawn))
+        for table, (cell, n_bins) in zip(tables, cells, strict=True):
+            in_cells = np.bincount(cell, drawn, 2 * n_bins)[: 2 * n_bins]
+            table.append(in_cells.reshape(2, -1))
+    return np.stack(n_rows), [tuple(np.moveaxis(np.stack(table), 1, 0)) for table in tables]
 
 
 def _score_cells(label_proba, index, weight, y):
@@ -305,19 +327,3 @@ def _resampled_weights(index, weight, n_resamples, rng):
         drawn = rng.poisson(weight).astype(np.float64)
         lost = np.bincount(index, drawn) == 0
         yield np.where(lost[index], weight, drawn)
-
-
-def _estimate_each(estimator, cells, index, resamples):
-    """Return the rows of each label, and a_y of each label but the missing one, per resample."""
-    n_rows = []
-    tables: list[list] = [[] for _ in cells]
-    for weight in resamples:
-        n_rows.append(np.bincount(index, weight))
-        for table, (cell, n_bins) in zip(tables, cells, strict=True):
-            in_cells = np.bincount(cell, weight, 2 * n_bins)[: 2 * n_bins]
-            table.append(in_cells.reshape(2, -1))
-    in_unlabeled = []
-    for table in tables:
-        labeled, unlabeled = np.moveaxis(np.stack(table), 1, 0)
-        in_unlabeled.append(estimator(labeled, unlabeled).clip(0, 1))
-    return np.stack(n_rows), np.column_stack(in_unlabeled)

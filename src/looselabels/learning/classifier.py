@@ -83,8 +83,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         A class that has no label of its own: its rows are among the unlabeled ones (positive-
         unlabeled learning). Only if `transition` is None. Which share of the other classes is
         labeled follows from `class_prior`. Without it, one share for all of them is estimated.
+        With `noise`, labels can also be on rows of this class.
     noise : float or str, default=0
-        How often labels are wrong. A rate is added to `transition` (`Transition.with_noise`).
+        How often labels are wrong. A rate is added to `transition` (`Transition.with_noise`). With
+        `negative` it is the share of the rows with each label that belong to any other class.
         "estimate" estimates rates and directions from the data. A method of `estimate_transition`
         such as "calibrated" can also be named. To estimate noise, the transition must have none.
     strength : float, default=inf

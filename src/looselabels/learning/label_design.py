@@ -10,6 +10,7 @@ import numpy as np
 from looselabels._names import listed, numbers_by_name, read_classes
 from looselabels._validation import as_counts, check_class_prior, short_repr
 from looselabels.estimation.class_prior import METHODS as PRIOR_METHODS
+from looselabels.estimation.noisy_positives import transition_with_wrong_labels
 from looselabels.estimation.transition import METHODS as TRANSITION_METHODS
 from looselabels.estimation.weighting import weighted_transition
 from looselabels.inference import class_proba_from
@@ -17,6 +18,7 @@ from looselabels.learning.copies import RowGroups
 from looselabels.transition import Transition, is_missing, uninformative_labels
 
 SPECIFIED, IMPLIED, ESTIMATED = "specified", "implied", "estimated"
+ROUNDED = 1e-5  # tolerates a class prior that was rounded by hand
 ONE_RATE = "one rate"  # label rates: one for all classes, estimated by "density-ratio"
 
 
@@ -38,7 +40,7 @@ class LabelDesign(NamedTuple):
     class_prior: np.ndarray | None  #: as specified
     rate_method: str | None  #: how to estimate label rates; None: they are known
     noise_method: str | None  #: how to estimate noise; None: it is known
-    noise: float  #: the specified rate, which `transition` includes
+    noise: float  #: the specified rate; `transition` includes it unless label rates are open
     strength: float  #: pseudocounts per class of the transition; inf: it is fixed
     label_weights: np.ndarray | None  #: of labels in training, as specified
     sources: Sources
@@ -110,24 +112,26 @@ def design_labels(
     prior_is_specified = sources.class_prior == SPECIFIED
     noise_method = noise if isinstance(noise, str) else None
     rate = 0.0 if noise_method else noise
-    design = transition
+    design, is_noisy = transition, negative is not None and rate > 0
     if design is None:
         design = Transition.from_labels(
             y,
             negative=negative,
-            labeled=0.5 if rate_is_open else None,
-            class_prior=class_prior if prior_is_specified else None,
+            labeled=0.5 if rate_is_open or is_noisy else None,
+            class_prior=None if rate_is_open or is_noisy else class_prior,
             sample_weight=sample_weight,
         )
-    if rate:
-        design = design.with_noise(rate)
     prior = _read_prior(class_prior, design, negative) if prior_is_specified else None
+    if rate and negative is None:
+        design = design.with_noise(rate)
+    elif rate and not rate_is_open:
+        design = _with_wrong_labels(design, y, prior, rate, sample_weight)
     found = LabelDesign(
         transition=design,
         label_index=design.label_index(y),
         sample_weight=sample_weight,
         class_prior=prior,
-        rate_method=(class_prior or ONE_RATE) if rate_is_open else None,
+        rate_method=_rate_method(class_prior) if rate_is_open else None,
         noise_method=noise_method,
         noise=rate,
         strength=strength,
@@ -144,7 +148,8 @@ def design_labels(
 def sources_of(transition, negative, noise, class_prior, strength) -> Sources:
     """Return where each number comes from, for parameters of `design_labels`."""
     prior_is_specified = not isinstance(class_prior, str | None)
-    rate_is_open = negative is not None and not prior_is_specified
+    # wrong labels on rows of the negative class change how many rows of the others are labeled
+    rate_is_open = negative is not None and (not prior_is_specified or noise == "estimate")
     is_estimated = rate_is_open or isinstance(noise, str)
     known = IMPLIED if transition is None else SPECIFIED
     prior = ESTIMATED if is_estimated else IMPLIED
@@ -245,6 +250,28 @@ def _read_prior(class_prior, design, negative) -> np.ndarray:
         given = numbers_by_name("class_prior", class_prior, design.classes[:-1])
         prior = np.append(given, max(1 - given.sum(), 0.0))  # `partial` puts it last
     return check_class_prior(prior, len(design.classes))
+
+
+def _rate_method(class_prior) -> str:
+    return class_prior if isinstance(class_prior, str) else ONE_RATE
+
+
+def _with_wrong_labels(design, y, class_prior, noise, sample_weight) -> Transition:
+    """Return the transition if a share of the labels is on rows of other classes or the negative.
+
+    How many rows have each label, and the class shares, then determine the label rates.
+    """
+    counts = np.bincount(design.label_index(y), sample_weight, len(design.labels))
+    shares = counts[:-1] / counts.sum()
+    proba = transition_with_wrong_labels(shares, class_prior, noise)
+    if proba[:, -1].min() < -ROUNDED:
+        k = int(proba[:, -1].argmin())
+        raise ValueError(
+            f"class_prior of {short_repr(design.classes[k])} is {class_prior[k]:.6g}, which is too "
+            f"small for the rows with labels ({shares.sum():.6g} of all) if noise is {noise:.6g}. "
+            "Give a larger share, or more noise."
+        )
+    return Transition(np.maximum(proba, 0), design.classes, design.labels)
 
 
 def _read_label_weights(label_weights, design: LabelDesign) -> np.ndarray | None:

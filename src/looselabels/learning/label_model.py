@@ -1,5 +1,6 @@
 """How labels arise: what the design leaves open, estimated from out-of-sample scores."""
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -7,12 +8,19 @@ import numpy as np
 from looselabels._names import listed
 from looselabels._rows import on_simplex
 from looselabels._validation import short_repr
+from looselabels.estimation.calibration import TINY
 from looselabels.estimation.class_prior import distribute_share, estimate_class_prior
 from looselabels.estimation.losses import label_losses
 from looselabels.estimation.noise import estimate_noise
+from looselabels.estimation.noisy_positives import (
+    estimate_noisy_positives,
+    positive_with_noise,
+    transition_with_wrong_labels,
+)
 from looselabels.estimation.sampling import sample_rows
 from looselabels.estimation.transition import estimate_transition
 from looselabels.estimation.weighting import real_label_proba
+from looselabels.exceptions import IdentifiabilityWarning
 from looselabels.learning.copies import RowGroups
 from looselabels.learning.label_design import (
     ONE_RATE,
@@ -104,17 +112,16 @@ def model_labels(design: LabelDesign, scores: LabelScores) -> LabelModel:
     array([0.5, 0.5])
     """
     transition, interval, wrong_share = design.transition, None, None
-    if design.rate_method is not None:
-        rates, interval = _estimate_rates(design, scores)
-        negative = transition.classes[-1]  # `partial` puts it last
-        transition = Transition.partial(transition.classes, labeled=rates, negative=negative)
-        transition = transition.with_noise(design.noise)
-    if design.noise_method is not None:
+    if design.rate_method is not None and design.noise_method == "estimate":
+        transition, interval, wrong_share = _estimate_rates_and_noise(design, scores)
+    elif design.rate_method is not None:
+        transition, interval = _estimate_rates(design, scores)
+    if design.noise_method is not None and wrong_share is None:
         transition, wrong_share = _add_estimated_noise(transition, design.noise_method, scores)
     prior = design.class_prior
     if prior is None:
         prior = implied_class_prior(transition, scores.label_shares())
-    if design.rate_method == ONE_RATE:
+    if design.rate_method == ONE_RATE and interval is not None:
         # noise moves rows between positive classes, but leaves how many there are in total
         interval = share_out(interval, prior)
     return LabelModel(
@@ -129,7 +136,64 @@ def model_labels(design: LabelDesign, scores: LabelScores) -> LabelModel:
 
 
 def _estimate_rates(design, scores):
-    """Return the share of each positive class that is labeled, and an interval of class shares."""
+    """Return the transition by the label rate of each positive class, and a range of the shares."""
+    method = (
+        {"one_rate": True} if design.rate_method == ONE_RATE else {"method": design.rate_method}
+    )
+    found = estimate_class_prior(
+        _all_real(design, scores), scores.label_index, sample_weight=scores.counts, **method
+    )
+    if not design.noise:
+        return _partial(design.transition, found.labeled), (found.low, found.high)
+    label_shares = scores.label_shares()[:-1]
+    positive, low, high = (
+        positive_with_noise(shares[:-1].sum(), label_shares, design.noise) for shares in found[:3]
+    )
+    shares = distribute_share(np.array([positive, 1 - positive]), label_shares)
+    proba = transition_with_wrong_labels(label_shares, shares, design.noise)
+    # if nearly all positive rows are labeled, rates can add up to slightly more than 1
+    proba = on_simplex(np.maximum(proba, 0))
+    transition = Transition(proba, design.transition.classes, design.transition.labels)
+    return transition, _both_ends(low, high)
+
+
+def _estimate_rates_and_noise(design, scores):
+    """Return the transition, and ranges of the shares of positive rows and of wrong labels.
+
+    A label can be on a row of the negative class, or of another positive class. The first kind of
+    error is estimated from all rows, together with the label rate; the second from labeled rows,
+    weighted by how probable it is that they are positive.
+    """
+    label_proba, prior = _all_real(design, scores), design.class_prior
+    share = None if prior is None else float(prior[:-1].sum())
+    found = estimate_noisy_positives(
+        label_proba, scores.label_index, share=share, sample_weight=scores.counts
+    )
+    _warn_if_uncertain(found, design)
+    label_shares = scores.label_shares()[:-1]
+    rates = np.full(len(label_shares), found.labeled)
+    if prior is not None:
+        rates = np.minimum((1 - found.wrong) * label_shares / np.maximum(prior[:-1], TINY), 1)
+    counts = np.ones(len(label_proba)) if scores.counts is None else scores.counts
+    is_positive = found.positive_given_label(1 - label_proba[:, -1])
+    transition, among = _add_estimated_noise(
+        _partial(design.transition, rates),
+        design.noise_method,
+        scores._replace(counts=counts * is_positive),
+    )
+    proba = transition.proba.copy()
+    proba[-1, :-1] = found.mislabeled * label_shares / label_shares.sum()
+    proba[-1, -1] = 1 - found.mislabeled
+    wrong_share = tuple(
+        of_negative + (1 - of_negative) * of_positive
+        for of_negative, of_positive in zip(found.wrong_interval, among, strict=True)
+    )
+    transition = Transition(proba, transition.classes, transition.labels)
+    return transition, None if prior is not None else _both_ends(*found.share_interval), wrong_share
+
+
+def _all_real(design, scores) -> np.ndarray:
+    """Return the real p(label | x) of all rows; every label must have been learned."""
     labels = design.transition.labels
     if len(scores.seen_labels) < len(labels):
         unseen = int(np.argmin(scores.label_weights))
@@ -137,17 +201,33 @@ def _estimate_rates(design, scores):
             f"label_weights of {short_repr(labels[unseen])} is 0; estimating label rates needs a "
             "positive weight for every label."
         )
-    method = (
-        {"one_rate": True} if design.rate_method == ONE_RATE else {"method": design.rate_method}
-    )
-    found = estimate_class_prior(
-        scores.real(np.arange(len(labels))),
-        scores.label_index,
-        sample_weight=scores.counts,
-        **method,
-    )
-    rates = dict(zip(design.transition.classes[:-1], found.labeled.tolist(), strict=True))
-    return rates, (found.low, found.high)
+    return scores.real(np.arange(len(labels)))
+
+
+def _partial(transition, rates) -> Transition:
+    """Return the transition with a label rate for each positive class."""
+    *positive, negative = transition.classes  # `partial` puts it last
+    labeled = dict(zip(positive, rates.tolist(), strict=True))
+    return Transition.partial(transition.classes, labeled=labeled, negative=negative)
+
+
+def _both_ends(low, high):
+    """Return the interval of the shares of all positive classes and of the negative one."""
+    return np.array([low, 1 - high]), np.array([high, 1 - low])
+
+
+def _warn_if_uncertain(found, design):
+    """Warn if the labels leave open how many of them are wrong, and say what would help."""
+    high = found.wrong_interval[1]
+    if not found.is_certain:
+        names = design.transition.classes
+        warnings.warn(
+            f"Too few rows are clearly {listed(names[:-1])} or clearly {short_repr(names[-1])}: "
+            f"up to {high:.0%} of the labels can be wrong. They were taken to be right. If you "
+            "know the share of wrong labels, specify it as noise, such as 0.1.",
+            IdentifiabilityWarning,
+            stacklevel=2,
+        )
 
 
 def share_out(interval, class_prior):
@@ -198,7 +278,10 @@ def _positions(class_index, rows, classes, n_classes) -> np.ndarray | None:
 def _noise_by_method(method, label_proba, label_index, counts, design):
     """Return the noise by a method of `estimate_transition`, for labels that each name a class."""
     if len(design) == 1:
-        return np.eye(1)
+        raise ValueError(
+            f"noise={method!r} compares labels with each other, but y has only one. Use "
+            "noise='estimate' or a number."
+        )
     start = Transition.identity(range(len(design))).with_noise(START_NOISE)
     label = design.argmax(axis=1)  # of each class
     found = estimate_transition(
