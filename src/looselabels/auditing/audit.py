@@ -41,7 +41,6 @@ from looselabels.transition import Transition, can_be_wrong, is_missing, meaning
 
 DOUBTED = 0.5  # doubt above which a label is more likely wrong than right
 POSSIBLE = 0.1  # doubt above which the most probable other class is named
-NO_WRONG_LABEL = 0.5  # expected number of wrong labels that is rounded to none
 MAX_DIVERGENCE = 0.1  # nats; above this no combination of classes reproduces p(label | x)
 MAX_ROWS = 5_000  # from which shares of all rows are computed
 MAX_LETTERS = 10_000  # of a name that is converted to text
@@ -191,16 +190,11 @@ class Audit:
     def question(self) -> str:
         """What the audit asks: which "labels" are wrong, or which classes "unlabeled" rows are of.
 
-        It asks about unlabeled rows if a class is never labeled (positive-unlabeled learning) and
-        labels were taken to be right, or estimated noise leaves none that is expected to be wrong.
-        The numbers of the other question are in the summary as well.
+        It asks about unlabeled rows if a class is never labeled (positive-unlabeled learning). The
+        number of wrong labels is in the summary as well.
         """
-        if self.model.sources.noise == "estimated":
-            has_wrong = self.doubt.sum() >= NO_WRONG_LABEL
-        else:
-            has_wrong = self._is_noise_possible
         is_about_rows = self.is_never_labeled.any() and not self.is_labeled.all()
-        return "unlabeled" if is_about_rows and not has_wrong else "labels"
+        return "unlabeled" if is_about_rows else "labels"
 
     @property
     def why_no_count(self) -> str | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from looselabels import __version__
 from looselabels._names import shown
-from looselabels.auditing.audit import DOUBTED, Audit
+from looselabels.auditing.audit import Audit
 from looselabels.auditing.report import render
 from looselabels.command.features import Features
 from looselabels.command.identity import as_text
@@ -126,13 +126,11 @@ def review_content(found: Audit, frame, review: Review, columns=(), suffix=".csv
     records = [record for record in records if record["row"] not in review.doubts][:MAX_SHOWN]
     rows, identity = [record["row"] for record in records], review.identity
     details = zip(identity.hashes(rows), _cells(frame, rows, columns), strict=True)
-    doubted = np.flatnonzero(found.doubt > DOUBTED)
     return {
         "id_name": identity.name,
         "id_note": identity.note,
         "shown_columns": list(columns),
         "class_names": list(found.transition.classes),
-        "n_to_check": len(set(doubted.tolist()).difference(review.doubts)),
         "table_file": f"labels{suffix}",
         "reviewed": review.summary(found),
         "rows": [

@@ -307,10 +307,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             return self
         old = self.label_scores_
         scores = score_labels(design, old.label_proba, old.label_weights)
-        found = decouple(scores, model_labels(design, scores), self.calibrate)
+        found = decouple(scores, model_labels(design, scores), self._calibrate)
         if self._learned is not None:
             power = self.class_calibration_.power  # labels of other rows have chosen it
-            found = learn_classes(found, scores, lambda *_: self._learned, self.calibrate, power)
+            found = learn_classes(found, scores, lambda *_: self._learned, self._calibrate, power)
         return copy(self)._keep(self.estimator_, design, scores, found)
 
     def _design(self, y, sample_weight, estimator, known_classes):
@@ -335,6 +335,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 stacklevel=3,
             )
             design = design._replace(label_weights=None)
+        self._calibrate = self.calibrate  # `with_known_classes` calibrates as the fit did
         self._print(f"assumed {design.transition!r}")
         return design
 

@@ -17,6 +17,7 @@ from looselabels.auditing.report._words import (
     counted_classes,
     enumeration,
     interval,
+    is_about_unlabeled,
     is_interval,
     is_number,
     name,
@@ -101,7 +102,10 @@ def _wrong_facts(content) -> list[tuple[str, str, str]]:
     share = [f"{percent(wrong['expected'] / n_labeled)} of labels"] if has_share else []
     found = [("Probably wrong", number, "; ".join(filter(None, [*share, note])))]
     if wrong["doubted"]:
-        found.append(("Check first", count(wrong["doubted"]), "more likely wrong than right"))
+        note = "more likely wrong than right"
+        if is_about_unlabeled(content):  # the list is about other rows
+            note += "; see the column doubt of all rows"
+        found.append(("Check first", count(wrong["doubted"]), note))
     return found
 
 
