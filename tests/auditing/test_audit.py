@@ -586,6 +586,7 @@ def test_if_every_class_is_labeled_labels_are_in_question(found):
     for one in (found, replace(found, class_proba_given_label=found.is_right[found.label_index])):
         assert one.question == "labels"
         assert one.summary()["unlabeled"] is None
+        assert one.summary()["n_to_check"] == np.sum(one.doubt > 0.5)
 
 
 def test_the_rows_that_are_most_surely_positive_come_first(positive):
