@@ -279,6 +279,17 @@ def test_other_rows_than_those_of_the_fit_are_refused(rng):
         diagnose(clf, y, np.where(y == "red", "purple", y))
 
 
+def test_models_that_find_other_noise_are_named(rng):
+    X, y = clear_rows(300, rng)
+    clf = DecoupledClassifier(GaussianNB(), noise="estimate", refit=False).fit(X, y)
+    low, high = clf.label_model_.wrong_share_interval
+    for rival, found in (((low, high + 0.1), False), ((high + 0.1, high + 0.2), True)):
+        clf.rival_wrong_shares_ = {"forest": rival}
+        finding = diagnose(clf, y)[-1]
+        assert finding.found == found
+        assert ("A forest model predicts" in finding.words) == found
+
+
 def test_every_finding_is_a_sentence(rng):
     X, y = clear_rows(300, rng)
     labels = hard_rows_wrong(X, y, rng)
@@ -290,6 +301,7 @@ def test_every_finding_is_a_sentence(rng):
         "missing",
         "features",
         "copies",
+        "candidates",
     ]
     for finding in findings:
         assert finding.words[0].isupper()

@@ -28,6 +28,21 @@ def test_the_labels_choose_the_estimator(X, y, best):
     assert_allclose(clf.label_scores_.log_loss(), losses[best])
 
 
+def test_noise_is_also_estimated_by_a_rival_that_is_as_good():
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    X = rng.normal(1.5 * y)[:, None]  # both models do what is possible
+    clf = DecoupledClassifier(noise="estimate", refit=False, random_state=0).fit(X, y)
+    losses = clf.candidate_losses_
+    (rival,) = clf.rival_wrong_shares_
+    assert losses[rival] == max(losses.values()) < 1.05 * min(losses.values())
+    low, high = clf.rival_wrong_shares_[rival]
+    assert 0 <= low < high < 0.5
+    assert DecoupledClassifier(refit=False, random_state=0).fit(X, y).rival_wrong_shares_ == {}
+    far = DecoupledClassifier(noise="estimate", refit=False, random_state=0).fit(RINGS, OUTSIDE)
+    assert far.rival_wrong_shares_ == {}
+
+
 def test_there_is_no_choice_for_an_estimator_of_the_user():
     clf = DecoupledClassifier(BalancedForestClassifier(20, random_state=0)).fit(LINE, ABOVE)
     assert clf.candidate_losses_ is None

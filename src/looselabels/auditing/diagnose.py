@@ -6,6 +6,7 @@
 - **missing**: labels that should be missing at random are missing more often in some classes.
 - **features**: the features do not predict the labels better than label frequencies alone.
 - **copies**: rows are copies of other rows, so that there is less evidence than rows.
+- **candidates**: models that predict the labels equally well disagree on how many labels are wrong.
 
 What labels alone can say about the first has a limit: *every* p(label | x) can be explained by
 overlapping classes without any noise (T = I). So a transition that was estimated from the labels
@@ -37,7 +38,7 @@ MAX_CONDITION = 1000.0  # condition number above which errors of a classifier hi
 class Finding(NamedTuple):
     """The result of testing one assumption."""
 
-    kind: str  #: "instance", "identifiability", "calibration", "missing", "features" or "copies"
+    kind: str  #: "instance", "identifiability", … as in the list at the top of this module
     found: bool  #: whether the assumption is violated
     p_value: float | None  #: of the test; None if there was none
     words: str  #: what was found, and what to do
@@ -89,6 +90,7 @@ def diagnose(clf, y, classes=None) -> list[Finding]:
         _missing_finding(model, scores, clf.class_proba_),
         useless_features(skill_of(model, scores)),
         _copies_finding(scores),
+        _candidates_finding(model, clf.rival_wrong_shares_),
     ]
 
 
@@ -184,6 +186,22 @@ def _copies_finding(scores):
         "with a different value for each row."
     )
     return Finding("copies", True, None, words)
+
+
+def _candidates_finding(model, rivals):
+    """Report whether estimators that predict the labels equally well find the same noise."""
+    used = model.wrong_share_interval
+    for name, (low, high) in rivals.items() if used is not None else ():
+        if low > used[1] or high < used[0]:
+            words = (
+                f"A {name} model predicts the labels about as well as the one that was used, but "
+                f"finds {low:.0%} to {high:.0%} of the labels wrong instead of {used[0]:.0%} to "
+                f"{used[1]:.0%}. Labels look wrong where a model does not fit: check some of them "
+                "before you rely on the number."
+            )
+            return Finding("candidates", True, None, words)
+    words = "No two models that predict the labels about as well disagree on how many are wrong."
+    return Finding("candidates", False, None, words)
 
 
 def _row_weights(scores):

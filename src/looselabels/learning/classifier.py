@@ -64,6 +64,9 @@ except ImportError:  # scikit-learn before 1.9: only `verbose` reports progress
         return method
 
 
+CLOSE = 1.05  # times the best log-loss: a candidate predicts the labels about as well
+
+
 class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier of classes, learned from labels that are not quite the classes.
 
@@ -150,6 +153,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     candidate_losses_ : dict or None
         For ``estimator=None``: the out-of-sample log-loss of the labels by each candidate, "forest"
         and "linear".
+    rival_wrong_shares_ : dict
+        If noise was estimated: the range of the share of wrong labels by each candidate that was
+        not used, but predicts the labels about as well. `diagnose` says whether they disagree.
     class_estimator_ : estimator or None
         Estimates p(class | x) after a `refit`; `predict_proba` then uses it.
     n_rounds_ : int
@@ -257,11 +263,12 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             fit_params["groups"] = groups
             with steps(*_costs(design, self.refit)) as begin:
                 begin("predicting labels")
-                training, estimator, scores = self._choose_estimator(
+                training, estimator, scores, rivals = self._choose_estimator(
                     estimator, X, y, design, fit_params
                 )
                 begin("inferring classes")
                 model = model_labels(design, scores)
+                self.rival_wrong_shares_ = _wrong_shares(design, rivals)
                 found = decouple(scores, model, self.calibrate)
                 begin("learning classes")
                 rounds = self._rounds(training, model)
@@ -289,7 +296,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                     f"label_proba has {len(label_proba)} rows; y has {len(design.label_index)}."
                 )
             validate_data(self, label_proba, skip_check_array=True)
-            self.n_rounds_, self.candidate_losses_ = 0, None
+            self.n_rounds_, self.candidate_losses_, self.rival_wrong_shares_ = 0, None, {}
             scores = score_labels(design, label_proba)
             found = decouple(scores, model_labels(design, scores), self.calibrate)
             return self._keep(estimator, design, scores, found)
@@ -342,7 +349,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _choose_estimator(self, estimator, X, y, design, fit_params):
         """Return the training, the fitted estimator and its scores, the best if there is a choice.
 
-        For ``estimator=None`` a linear model competes with the forest.
+        For ``estimator=None`` a linear model competes with the forest. The scores of others that
+        predict the labels about as well come last, by name.
         """
         report, candidates = self._progress(), {"forest": estimator}
         if self.estimator is None and self.cv != OWN:
@@ -355,10 +363,12 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 scored[name] = training, *training.score()
         self.candidate_losses_ = None
         if self.estimator is not None:
-            return scored["forest"]
+            return *scored["forest"], {}
         losses = {name: scores.log_loss() for name, (*_, scores) in scored.items()}
         self.candidate_losses_ = losses
-        return scored[min(losses, key=lambda name: losses[name])]
+        best = min(losses, key=lambda name: losses[name])
+        close = [name for name in losses if name != best and losses[name] < CLOSE * losses[best]]
+        return *scored[best], {name: scored[name][-1] for name in close}
 
     def _training(self, estimator, X, y, design, fit_params, report):
         """Return the rows, folds and parameters that an estimator is fitted with."""
@@ -558,6 +568,18 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self._estimator_or_default()).input_tags
         return tags
+
+
+def _wrong_shares(design, rivals):
+    """Return the range of the share of wrong labels by the scores of each rival."""
+    if design.noise_method != "estimate":
+        return {}
+    with warnings.catch_warnings():  # the model that is used warns of the same
+        warnings.simplefilter("ignore")
+        return {
+            name: model_labels(design, scores).wrong_share_interval
+            for name, scores in rivals.items()
+        }
 
 
 def _costs(design, refit):
