@@ -180,3 +180,16 @@ def test_bad_folders_are_one_line(words, code, said):
     assert found.code == code
     assert said in found.err
     assert "fruits-audit" not in files()
+
+
+def test_decisions_on_a_folder_correct_its_table():
+    pytest.importorskip("PIL")
+    fruits()
+    assert called("audit", "fruits/", *QUICK, "--accept-above", "0.6").code == 0
+    found = called("apply", "fruits/", "fruits-audit/decisions.csv")
+    assert found.code == 0, found.err
+    table = read_csv("fruits-corrected.csv").set_index("path")["label"]
+    assert table["apple/03.png"] == "leaf"
+    assert table["leaf/03.png"] == "apple"
+    assert len(read_csv("fruits-corrected-changes.csv")) == 2
+    assert files("fruits/apple") == [f"{i:02}.png" for i in range(15)]  # no image was moved

@@ -359,7 +359,7 @@ def predict(
 @main.command()
 @click.argument("data")
 @click.argument("decisions", nargs=-1, required=True, type=click.Path(dir_okay=False))
-@click.option("--label", required=True, metavar="COLUMN", help="Column of labels, as in the audit.")
+@click.option("--label", metavar="COLUMN", help="Column of labels, as in the audit of a table.")
 @add_options(id_column, unlabeled, spelling)
 @click.option(
     "-o",
@@ -369,24 +369,26 @@ def predict(
     "or .csv]",
 )
 @add_options(delimiter, sheet, force, debug)
-def apply(data, decisions, label, unlabeled, out, delimiter, sheet, force, debug, **options):
+def apply(data, decisions, out, force, debug, **options):
     """Correct the labels of the table DATA as decided in DECISIONS, one file or more.
 
     \b
     Examples:
       looselabels apply animals.csv decisions.csv --label species
       looselabels apply animals.csv decisions.csv --label species --id name -o better.csv
+      looselabels apply photos/ decisions.csv
 
     DECISIONS are files that the page of an audit or --accept-above wrote. The corrected table and
     a list of what changed, such as animals-corrected-changes.csv, are new files. If a decision
-    does not fit the table, nothing is written.
+    does not fit the table, nothing is written. If DATA is a folder of images, the table has their
+    paths and labels; no image is moved.
     """
+    from looselabels.command import workflow
     from looselabels.command.decisions import correct
     from looselabels.command.labels import Labels
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_file
     from looselabels.command.spelling import read_merges
-    from looselabels.command.tables import read_table
     from looselabels.command.writing import check_writable, table_writer
 
     out = _out(data, out, f"corrected{_suffix(data)}")
@@ -398,10 +400,11 @@ def apply(data, decisions, label, unlabeled, out, delimiter, sheet, force, debug
             raise click.UsageError(f"{path} is an input and is not replaced. Pass another --out.")
         check_file(path, force)
     check_writable(out)
+    workflow.set_columns(data, options)
     with collect_warnings() as notes:
-        frame = read_table(data, label=label, delimiter=delimiter, sheet=sheet)
+        frame = workflow.read_rows(data, options)
         merge = read_merges(options["merge"])
-        labels = Labels(label, unlabeled, strip=options["strip"], merge=merge)
+        labels = Labels(options["label"], options["unlabeled"], strip=options["strip"], merge=merge)
         corrected, changes, sentence = correct(frame, labels, options["id"], decisions)
     with (
         table_writer(out, force=force) as write_table,

@@ -21,8 +21,7 @@ def read(data, options):
 
     The column of images, if one was recognized, is added to the options.
     """
-    is_folder = Path(data).is_dir()
-    _set_columns(data, is_folder, options)
+    set_columns(data, options)
     check_about_labels(options)
     design, noise = options["design"], options["noise"]
     labels = Labels(
@@ -40,17 +39,21 @@ def read(data, options):
         raise click.UsageError(
             f"{design}: --source is for a design with 'sources', and such a design needs --source."
         )
-    if is_folder:
-        frame = read_image_folder(data)
-    else:
-        reading = {name: options[name] for name in ("label", "delimiter", "sheet")}
-        frame = read_table(data, **reading)
+    frame = read_rows(data, options)
     options["image"] = image_column(frame, options["image"], labels.column)
     return frame, labels
 
 
-def _set_columns(data, is_folder, options):
+def read_rows(data, options):
+    """Return a table: that of a file, or the paths and labels of a folder of images."""
+    if Path(data).is_dir():
+        return read_image_folder(data)
+    return read_table(data, **{name: options[name] for name in ("label", "delimiter", "sheet")})
+
+
+def set_columns(data, options):
     """Check --label, and set the options that name columns of a folder of images."""
+    is_folder = Path(data).is_dir()
     if is_folder and options["label"] is not None:
         raise click.UsageError(
             f"{data} is a folder. For a table, name its file; for images by class, omit --label."
