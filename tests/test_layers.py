@@ -24,7 +24,7 @@ LAYERS = [
     *("learning.weighted_copies", "learning.label_design", "learning.label_model"),
     *("learning.decoupling", "learning.training", "learning.classifier", "learning.persistence"),
     *("auditing.diagnose", "auditing.intervals", "auditing.report", "auditing.pages"),
-    *("auditing.audit", "command.shell", "command.sources", "command.formats"),
+    *("auditing.summary", "auditing.audit", "command.shell", "command.sources", "command.formats"),
     *("command.tables", "command.places", "command.writing"),
     *("command.feature_file", "command.encoders", "command.images", "command.image_folder"),
     *("command.features", "command.spelling", "command.labels", "command.design"),

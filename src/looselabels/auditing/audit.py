@@ -1,10 +1,8 @@
 """A fitted classifier and its labels → labels to doubt, what they should be, how certain that is.
 
-If a class is never labeled and no label is expected to be wrong, unlabeled rows take the place of
-labels: which of them are probably of a class that has labels (`Audit.question`).
-
-Nothing is computed here: every number comes from `inference`, `intervals` or `reliability`. Here it
-is combined with names and sentences.
+If a class is never labeled, unlabeled rows take the place of labels: which of them are probably of
+a class that has labels (`Audit.question`). Here are the rows; `summary` has the numbers about all
+of them.
 """
 
 from dataclasses import dataclass
@@ -14,22 +12,18 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from looselabels import __version__
 from looselabels._files import check_parent, new_file
 from looselabels._names import read_classes, shown
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts, import_extra
 from looselabels.auditing.diagnose import Finding, diagnose, skill_of
 from looselabels.auditing.intervals import (
-    add_noise_range,
-    add_share_range,
     draw,
     draw_from_mass,
 )
 from looselabels.auditing.pages import page_content, summary_html
 from looselabels.auditing.report import render, verdict
-from looselabels.estimation.quantiles import quantile_interval
-from looselabels.estimation.reliability import reliability
+from looselabels.auditing.summary import DOUBTED, counts, summarize
 from looselabels.estimation.sampling import sample_rows
 from looselabels.estimation.weighting import weighted_transition
 from looselabels.inference import label_mass
@@ -37,15 +31,13 @@ from looselabels.learning.classifier import DecoupledClassifier
 from looselabels.learning.decoupling import insert_known
 from looselabels.learning.label_model import LabelModel
 from looselabels.plotting import AuditDisplay
-from looselabels.transition import Transition, can_be_wrong, is_missing, meanings
+from looselabels.transition import Transition, can_be_wrong, meanings
 
-DOUBTED = 0.5  # doubt above which a label is more likely wrong than right
 POSSIBLE = 0.1  # doubt above which the most probable other class is named
 MAX_DIVERGENCE = 0.1  # nats; above this no combination of classes reproduces p(label | x)
 MAX_ROWS = 5_000  # from which shares of all rows are computed
 MAX_LETTERS = 10_000  # of a name that is converted to text
 COLUMNS = ("row", "label", "suggestion", "class_proba", "label_proba", "doubt", "why")
-ENDS = ("expected", "low", "high")  # of an estimated number of rows
 TABLES = {"pandas": '"looselabels[tables]"', "polars": "polars"}
 
 # Why wrong labels are not counted (`Audit.why_no_count`).
@@ -184,7 +176,7 @@ class Audit:
 
     def __repr__(self):
         size = f"{len(self.label_index)} rows, {self.is_labeled.sum()} labeled"
-        return f"Audit({size}. {verdict(self._counts())})"
+        return f"Audit({size}. {verdict(counts(self))})"
 
     @cached_property
     def question(self) -> str:
@@ -398,18 +390,16 @@ class Audit:
         return self._draw(1 if self.sample_weight is None else as_counts(self.sample_weight))
 
     @cached_property
-    def _draws_of_rows(self):
+    def draws_of_rows(self):
         """Draws in which each row counts once, whatever its weight."""
         return self.draws if self.sample_weight is None else self._draw(1)
 
     @cached_property
-    def _n_wrong(self):
-        """Draws of how many labels are wrong in rows that were not reviewed."""
-        draws = self._draws_of_rows
-        if self.is_reviewed.any():
-            draws = self._draw(~self.is_reviewed, by_rows=True)
-        wrong = ~self.is_right.T & can_be_wrong(self.transition)
-        return np.sum(draws.label_mass * wrong, axis=(1, 2))
+    def draws_unreviewed(self):
+        """Draws of the rows that were not reviewed, each counted once."""
+        if not self.is_reviewed.any():
+            return self.draws_of_rows
+        return self._draw(~self.is_reviewed, by_rows=True)
 
     def _draw(self, counts, by_rows=False):
         is_always_right = ~can_be_wrong(self.transition)
@@ -428,131 +418,11 @@ class Audit:
 
     def summary(self) -> dict:
         """Return everything except the rows, in types that JSON has; intervals are 90 %."""
-        return {
-            "schema": 1,
-            "looselabels": __version__,
-            **self._counts(),
-            "label_accuracy": self.label_accuracy,
-            "candidate_losses": self.candidate_losses,
-            "design": self._design(),
-            "sources": self.model.sources._asdict(),
-            "classes": self._class_shares(),
-            "transition": self._transition(),
-            "flow": self.flow().tolist(),
-            "calibration": self._calibration(),
-            "infeasible": self.share_infeasible,
-            "unsupported_labels": self._unsupported(),
-            "indistinct_classes": [list(group) for group in self.transition.indistinct_classes()],
-            "converged": self.converged,
-            "findings": [finding._asdict() for finding in self.findings],
-        }
-
-    def _counts(self):
-        """Return the answers to both questions, and how many rows are more likely so than not."""
-        wrong, positive = self._wrong(), self.positive_proba[~self.is_labeled] > DOUBTED
-        return {
-            "n_rows": len(self.label_index),
-            "n_labeled": int(self.is_labeled.sum()),
-            "question": self.question,
-            "n_to_check": wrong["doubted"] if self.question == "labels" else int(positive.sum()),
-            "wrong": wrong,
-            "unlabeled": self._unlabeled(),
-        }
+        return summarize(self)
 
     def flow(self) -> np.ndarray:
         """Return how many rows of each label are of each class, (n_labels, n_classes)."""
         return self._label_mass(1).T
-
-    def _design(self):
-        """Return what was assumed before anything was estimated; open label rates are left out."""
-        if self.model.assumed is not None:
-            return _named_matrix(self.model.assumed)
-        names = _named_matrix(self.transition)
-        return {"classes": names["classes"], "labels": names["labels"]}
-
-    def _class_shares(self):
-        share = self.draws.class_share.mean(axis=0)
-        low, high = quantile_interval(self.draws.class_share, estimate=share)
-        if self.model.class_prior_interval is not None:
-            # this one knows how uncertain label rates are, and draws how classes divide the rest
-            ends = self.model.class_prior_interval
-            low, high = np.minimum(low, ends[0]), np.maximum(high, ends[1])
-        return [
-            {"name": name, "share": float(s), "low": float(a), "high": float(b)}
-            for name, s, a, b in zip(self.transition.classes, share, low, high, strict=True)
-        ]
-
-    def _transition(self):
-        low, high = quantile_interval(self.draws.transition, estimate=self.transition.proba)
-        return _named_matrix(self.transition) | {"low": low.tolist(), "high": high.tolist()}
-
-    def _wrong(self):
-        why = {"why_no_count": self.why_no_count}
-        if self.why_no_count is not None:  # no count is better than a wrong one
-            return dict.fromkeys((*ENDS, "doubted")) | why
-        expected = self._n_wrong.mean()
-        interval = quantile_interval(self._n_wrong, estimate=expected)
-        is_open = self.is_labeled & ~self.is_reviewed
-        n_found = int(np.sum(self.doubt[self.is_reviewed]))
-        wrong_share = self.model.wrong_share_interval
-        low, high = add_noise_range(interval, expected, int(is_open.sum()), wrong_share)
-        return {
-            "expected": float(expected) + n_found,
-            "low": low + n_found,
-            "high": high + n_found,
-            "doubted": int(np.sum(self.doubt[is_open] > DOUBTED)),
-        } | why
-
-    def _unlabeled(self):
-        """Return how many unlabeled rows are of each class that has labels.
-
-        None if every class has labels: then unlabeled rows are not the place to look for a class.
-        """
-        if not self.is_never_labeled.any() or self.is_labeled.all():
-            return None
-        n_rows = int(np.sum(~self.is_labeled))
-        drawn = self._draws_of_rows.label_mass[:, :, ~can_be_wrong(self.transition)].sum(axis=2)
-        expected = drawn.mean(axis=0)
-        low, high = add_share_range(
-            quantile_interval(drawn, estimate=expected), expected, len(self.label_index), self.model
-        )
-        columns = (expected, np.maximum(low, 0), np.minimum(high, n_rows))
-        return {
-            "n_rows": n_rows,
-            "classes": [
-                {
-                    "name": self.transition.classes[y],
-                    **{key: float(c[y]) for key, c in zip(ENDS, columns, strict=True)},
-                }
-                for y in np.flatnonzero(~self.is_never_labeled)
-            ],
-        }
-
-    def _calibration(self):
-        named = can_be_wrong(self.transition)
-        if not named.any():
-            return {"bins": [], "error": None}
-        rows, position = np.flatnonzero(self.is_labeled), np.cumsum(named) - 1
-        predicted = on_simplex((self.class_proba @ self.transition.proba)[rows][:, named])
-        weight = None if self.sample_weight is None else as_counts(self.sample_weight)[rows]
-        found = reliability(predicted, position[self.label_index[rows]], weight)
-        names = ("confidence", "frequency", "count")
-        columns = (column.tolist() for column in found[:3])
-        bins = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-        return {"bins": bins, "error": found.error}
-
-    def _unsupported(self):
-        seen = set(self.label_index.tolist())
-        labels = self.transition.labels
-        return [name for s, name in enumerate(labels) if s not in seen and not is_missing(name)]
-
-
-def _named_matrix(transition):
-    return {
-        "classes": list(transition.classes),
-        "labels": list(transition.labels),
-        "proba": transition.proba.tolist(),
-    }
 
 
 def _is_one_type(values) -> bool:
