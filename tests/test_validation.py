@@ -11,7 +11,6 @@ from looselabels._validation import (
     check_class_prior,
     check_entries,
     check_label_index,
-    check_label_weights,
     check_pseudocounts,
     check_row_stochastic,
     check_sample_weight,
@@ -118,13 +117,6 @@ def test_weights_stay_in_the_library_of_the_rows(xp):
     assert check_sample_weight(None, xp.asarray(ROWS)) is None
     index = check_label_index([1, 0, 1], 2, xp.asarray(ROWS))
     assert type(index) is type(xp.asarray(ROWS))
-
-
-def test_label_weights_are_ones_by_default():
-    assert check_label_weights(None, 3).tolist() == [1, 1, 1]
-    assert check_label_weights([0, 2], 2).tolist() == [0, 2]
-    with pytest.raises(ValueError, match=r"label_weights has shape \(2,\); 3 labels need \(3,\)"):
-        check_label_weights([1, 2], 3)
 
 
 def test_weights_below_one_are_shares():

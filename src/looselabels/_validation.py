@@ -177,19 +177,6 @@ def check_sample_weight(sample_weight, rows):
     return array_namespace(rows).asarray(weight, device=device(rows))
 
 
-def check_label_weights(label_weights, n_labels):
-    """Return one weight per label; None becomes ones."""
-    if label_weights is None:
-        return np.ones(n_labels)
-    weights = as_numpy("label_weights", label_weights)
-    if weights.shape != (n_labels,):
-        raise ValueError(
-            f"label_weights has shape {weights.shape}; {n_labels} labels need ({n_labels},)."
-        )
-    check_entries("label_weights", weights)
-    return weights
-
-
 def as_counts(sample_weight):
     """Return weights as row counts: if all are below 1, they are scaled to a maximum of 1."""
     return sample_weight / min(sample_weight.max(), 1.0)

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looselabels import BalancedForestClassifier, DecoupledClassifier, Transition
@@ -30,7 +31,7 @@ PARTS = [
     "calibration", "infeasible", "unsupported_labels", "indistinct_classes", "converged",
     "findings",
 ]  # fmt: skip
-NO_NUMBERS = dict.fromkeys(("expected", "low", "high", "doubted"))
+NO_NUMBERS = dict.fromkeys(("expected", "low", "high", "doubted", "found", "n_reviewed"))
 HOSTILE = ["<script>", "a\nb", "\x1b[31mred", "x" * 300, "", " ", "label", "{0}", "\u202egnp", "é"]
 
 
@@ -279,7 +280,7 @@ def test_a_summary_is_json_with_all_its_parts_and_finite_numbers(parameters):
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert np.isfinite(numbers(summary)).all()
     assert summary["schema"] == 1
-    assert set(summary["wrong"]) == {"expected", "low", "high", "doubted", "why_no_count"}
+    assert set(summary["wrong"]) == {*NO_NUMBERS, "why_no_count"}
     assert set(summary["transition"]) == {"classes", "labels", "proba", "low", "high"}
     assert set(summary["calibration"]) == {"bins", "error"}
     assert all(
@@ -947,6 +948,38 @@ def test_reviewed_rows_are_facts_and_come_last(review):
     doubted = found.doubt[~is_reviewed] > DOUBTED
     assert found.summary()["wrong"]["doubted"] == doubted.sum()
     assert found.why(found.order[-1]).startswith("reviewed: ")
+    assert found.summary()["n_to_check"] == doubted.sum()
+    wrong = found.summary()["wrong"]
+    assert (wrong["found"], wrong["n_reviewed"]) == ((labels != classes)[is_reviewed].sum(), 200)
+    assert f"of the {len(labels) - 200:,} labels that were not reviewed" in repr(found)
+
+
+def test_rivals_that_do_not_know_the_review_are_not_compared(review):
+    *_, clf, _, known = review
+    clf.rival_wrong_shares_ = {"forest": (0.9, 0.95)}
+    assert clf.with_known_classes(known).rival_wrong_shares_ == {}
+    clf.rival_wrong_shares_ = {}
+
+
+def test_a_pipeline_is_audited_by_its_last_step():
+    X = np.random.default_rng(0).standard_normal((60, 2)) + 4 * (np.arange(60) % 2)[:, None]
+    y = np.array(["cat", "dog"])[np.arange(60) % 2]
+    clf = DecoupledClassifier(GaussianNB(), noise=0.1, refit=False, random_state=0)
+    pipe = make_pipeline(StandardScaler(), clf).fit(X, y)
+    assert_array_equal(audit(pipe, y).doubt, audit(pipe[-1], y).doubt)
+    assert_array_equal(audit(pipe, y, X).class_proba, pipe.predict_proba(X))
+
+
+def test_a_label_on_a_row_of_the_negative_class_is_said_to_be_doubtful(some_positive):
+    label_proba, labels, _ = some_positive
+    proba = CAT_OR_DOG.proba.copy()
+    proba[-1] = [0.05, 0.05, 0.9]  # others are labeled by mistake
+    noisy = Transition(proba, CAT_OR_DOG.classes, CAT_OR_DOG.labels)
+    found = audit(label_proba=label_proba, labels=labels, transition=noisy)
+    row = int(np.argmax(np.where(found.is_labeled, found.doubt, -1)))
+    assert found.question == "unlabeled"
+    assert found.doubt[row] > 0.5
+    assert found.why(row).startswith("looks like 'other', not")
 
 
 def test_decisions_and_known_classes_of_the_fit_give_the_same_audit(review):

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from looselabels.command.decisions import COLUMNS, correct, read_decisions, with_labels
+from looselabels.command.decisions import (
+    COLUMNS,
+    Decision,
+    _one_per_id,
+    correct,
+    read_decisions,
+    with_labels,
+)
 from looselabels.command.labels import Labels
 from looselabels.command.tables import TableError, read_table
 from tests.command.calls import (
@@ -104,6 +111,13 @@ def test_a_label_that_somebody_else_changed_is_not_overwritten():
     said = refused(after, "decisions.csv")
     assert "2 of 3 decisions" in said
     assert "the label is neither the reviewed nor the decided one in name 'pet 0', 'pet 1'" in said
+
+
+def test_a_review_counts_more_than_the_same_decision_without_one():
+    automatic = Decision("a", "cat", 0.9, "accept", "dog", "h", is_reviewed=False)
+    reviewed = automatic._replace(is_reviewed=True)
+    for pair in ([automatic, reviewed], [reviewed, automatic]):
+        assert _one_per_id(pair) == [reviewed]
 
 
 def test_decisions_that_contradict_each_other_are_refused():

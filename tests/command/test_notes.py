@@ -8,13 +8,13 @@ import pytest
 from looselabels import Transition
 from looselabels.auditing.audit import audit
 from looselabels.auditing.diagnose import Finding
+from looselabels.auditing.pages import violated_assumptions
 from looselabels.command.features import Features
 from looselabels.command.notes import (
     collect_warnings,
     describe,
     describe_result,
     ignored_columns,
-    violated_assumptions,
     why_no_count,
 )
 from tests.command.calls import animals, fitted_animals
@@ -63,7 +63,7 @@ def test_the_source_of_the_noise_is_said(noise, sentence):
         ),
         (
             {"label_rate": 0.9, "class_prior": {"cat": 0.5, "dog": 0.5}, "negative": "other"},
-            "You specified that 90% of the rows of each class are labeled, and none of 'other'.",
+            "You specified that 90% of the rows of each class are labeled. You specified that 10%",
         ),
     ],
 )

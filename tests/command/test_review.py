@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
+from looselabels import DecoupledClassifier
 from looselabels.auditing.audit import audit
 from looselabels.command.decisions import correct
 from looselabels.command.identity import identify
@@ -88,8 +90,21 @@ def test_accepted_suggestions_are_applied_but_known_to_nobody(fitted):
     accept_above(found, review, 0.6)[0].to_csv("decisions.csv", index=False)
     after, changes, _ = correct(frame, Labels("species"), None, ["decisions.csv"])
     assert len(changes) > 1
-    again = read_review(after, Labels("species"), None, ["decisions.csv"])
+    with pytest.warns(UserWarning, match=f"without a review are not used: {len(changes)}"):
+        again = read_review(after, Labels("species"), None, ["decisions.csv"])
     assert again == (again.identity, fitted.y, None, {})
+
+
+def test_unlabeled_rows_are_accepted_as_a_class_that_has_labels(fitted):
+    frame = fitted.frame.assign(species=np.where(fitted.frame["species"] == "cat", "cat", None))
+    y = frame["species"].tolist()
+    clf = DecoupledClassifier(GaussianNB(), negative="dog", refit=False, random_state=0)
+    found = audit(clf.fit(frame[["size", "weight"]].fillna(0), y), y)
+    review = Review(identify(frame, label="species"), y, None, {})
+    accepted, _ = accept_above(found, review, 0.6)
+    assert len(accepted) > 3
+    assert accepted["label"].isna().all()
+    assert set(accepted["class"]) == {"cat"}
 
 
 def test_the_summary_counts_reviewed_labels_that_were_wrong(fitted):

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from looselabels._files import check_parent, new_file
@@ -65,8 +66,8 @@ def audit(
     fitted to; ``audit(clf, y, X)`` with rows that it was not fitted to; or
     ``audit(label_proba=…, labels=…)`` with out-of-sample p(label | x) of any model.
 
-    If a class is never labeled and labels are taken to be right, it finds the unlabeled rows that
-    are probably of a labeled class instead; see `Audit.question`.
+    If a class is never labeled, it finds the unlabeled rows that are probably of a labeled class
+    instead; see `Audit.question`. Its summary counts wrong labels too, if labels can be wrong.
 
     Counts are counts of rows: how many labels of this table are wrong. Sample weights of the fit do
     not change them. Class shares, the transition and the calibration describe what the rows stand
@@ -74,7 +75,7 @@ def audit(
 
     Parameters
     ----------
-    clf : DecoupledClassifier
+    clf : DecoupledClassifier, or a Pipeline that ends with one
         Fitted.
     y : column of shape (n_samples,)
         The labels as given.
@@ -110,7 +111,10 @@ def audit(
             raise ValueError("audit takes (clf, y), or label_proba= and labels=; one is missing.")
         noise = "estimate" if transition is None else 0.0
         clf, y = DecoupledClassifier(transition=transition, noise=noise), labels
-        clf.fit_from_proba(label_proba, labels, known_classes=decisions)
+        clf.fit_from_proba(label_proba, labels)
+    if isinstance(clf, Pipeline):
+        X = X if X is None else clf[:-1].transform(X)
+        clf = clf[-1]
     check_is_fitted(clf, "converged_")
     index, known = clf.transition_.label_index(y), None
     if decisions is not None:
@@ -201,7 +205,7 @@ class Audit:
             return USELESS_FEATURES
         return None
 
-    @property
+    @cached_property
     def _is_noise_possible(self) -> bool:
         return bool(np.any(self.transition.proba.T[~self.is_right] > 0))
 
@@ -231,6 +235,11 @@ class Audit:
     def is_asked(self) -> np.ndarray:
         """Which rows the question is about: those with a label, or those without."""
         return self.is_labeled == (self.question == "labels")
+
+    @cached_property
+    def is_open(self) -> np.ndarray:
+        """Which rows the question is about and nobody reviewed: the first ones of the `order`."""
+        return self.is_asked & ~self.is_reviewed
 
     @cached_property
     def is_reviewed(self) -> np.ndarray:
@@ -276,7 +285,7 @@ class Audit:
         best = self.transition.classes[self.suggestion[row]]
         if self.is_reviewed[row]:
             return f"reviewed: {shown(best)!r}"
-        if self.question == "unlabeled":
+        if self.question == "unlabeled" and not (self.is_labeled[row] and self._is_noise_possible):
             return self._why_positive(row)
         if not self.is_labeled[row]:
             return f"no label; looks like {shown(best)!r}"
@@ -289,7 +298,7 @@ class Audit:
         return "fits"
 
     def _why_positive(self, row) -> str:
-        """Return one short clause about the class of a row if labels are taken to be right."""
+        """Return one clause about a row without a label, or with one that was taken to be right."""
         if self.is_labeled[row]:
             return "labeled; taken to be right"
         proba = self.class_proba_given_label[row]

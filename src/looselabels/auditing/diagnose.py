@@ -195,13 +195,18 @@ def _candidates_finding(model, rivals):
         if low > used[1] or high < used[0]:
             words = (
                 f"A {name} model predicts the labels about as well as the one that was used, but "
-                f"finds {low:.0%} to {high:.0%} of the labels wrong instead of {used[0]:.0%} to "
-                f"{used[1]:.0%}. Labels look wrong where a model does not fit: check some of them "
-                "before you rely on the number."
+                f"finds {_range(low, high)} of the labels wrong instead of {_range(*used)}. Labels "
+                "look wrong where a model does not fit: check some of them before you rely on the "
+                "number."
             )
             return Finding("candidates", True, None, words)
     words = "No two models that predict the labels about as well disagree on how many are wrong."
     return Finding("candidates", False, None, words)
+
+
+def _range(low, high):
+    """Return a range of shares; one number if both ends are written the same."""
+    return f"{low:.0%}" if f"{low:.0%}" == f"{high:.0%}" else f"{low:.0%} to {high:.0%}"
 
 
 def _row_weights(scores):

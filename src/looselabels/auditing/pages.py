@@ -5,14 +5,13 @@ from html import escape
 import numpy as np
 
 from looselabels._names import shown
-from looselabels.auditing.report import facts, verdict
+from looselabels.auditing.report import FROM_0, facts, verdict
 
 MAX_SHOWN = 500  # rows in the report
 MAX_LISTED = 10  # rows in a notebook
 MAX_COLUMNS = 4  # of the table that the report shows
 MAX_CLASSES = 3  # whose probabilities the report shows
 MAX_LETTERS = 500  # of a cell
-FROM_0 = "Rows are counted from 0: row 0 is the first row of the data."
 
 
 # ------------------------------------------------------------------------------------- the notebook
@@ -23,7 +22,7 @@ def summary_html(found) -> str:
     content = found.summary()
     numbers = [(name, f"{number} {note}") for name, number, note in facts(content)]
     parts = [f"<p><strong>{escape(verdict(content))}</strong></p>", _table(numbers)]
-    rows = found.records(min(MAX_LISTED, int(found.is_asked.sum())))
+    rows = found.records(min(MAX_LISTED, int(found.is_open.sum())))
     if rows:
         value = "doubt" if found.question == "labels" else "class_proba"
         header = ("row", "label", "suggestion", value, "why")
@@ -57,7 +56,7 @@ def page_content(found, X=None) -> tuple[dict, list | None]:
     X : DataFrame or array of images, optional
         See `Audit.to_html`.
     """
-    records = found.records(min(MAX_SHOWN, int(found.is_asked.sum())))
+    records = found.records(min(MAX_SHOWN, int(found.is_open.sum())))
     rows = [record["row"] for record in records]
     columns, cells, images = _shown(X, len(found.label_index), rows)
     content = found.summary() | {
@@ -67,7 +66,7 @@ def page_content(found, X=None) -> tuple[dict, list | None]:
         "class_names": list(found.transition.classes),
         "warnings": violated_assumptions(found),
         "rows": [
-            record | {"id": row, "cells": texts, "probabilities": _most_probable(found, row)}
+            record | {"id": row, "cells": texts, "probabilities": most_probable(found, row)}
             for record, row, texts in zip(records, rows, cells, strict=True)
         ],
     }
@@ -87,7 +86,8 @@ def violated_assumptions(found) -> list[str]:
     ]
 
 
-def _most_probable(found, row) -> list:
+def most_probable(found, row) -> list:
+    """Return the most probable classes of a row, with their probabilities."""
     proba = found.class_proba_given_label[row]
     best = np.argsort(-proba, kind="stable")[:MAX_CLASSES]
     return [[found.transition.classes[y], float(proba[y])] for y in best]

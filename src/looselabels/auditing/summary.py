@@ -38,7 +38,7 @@ def summarize(found) -> dict:
 
 def counts(found) -> dict:
     """Return the answers to both questions, and how many rows are more likely so than not."""
-    wrong, positive = _wrong(found), found.positive_proba[~found.is_labeled] > DOUBTED
+    wrong, positive = _wrong(found), found.positive_proba[found.is_open] > DOUBTED
     return {
         "n_rows": len(found.label_index),
         "n_labeled": int(found.is_labeled.sum()),
@@ -53,7 +53,7 @@ def _wrong(found):
     """Return how many labels are wrong: those that a review found, and those that are expected."""
     why = {"why_no_count": found.why_no_count}
     if found.why_no_count is not None:  # no count is better than a wrong one
-        return dict.fromkeys((*ENDS, "doubted")) | why
+        return dict.fromkeys((*ENDS, "doubted", "found", "n_reviewed")) | why
     is_wrong = ~found.is_right.T & can_be_wrong(found.transition)
     drawn = np.sum(found.draws_unreviewed.label_mass * is_wrong, axis=(1, 2))
     expected = drawn.mean()
@@ -67,6 +67,8 @@ def _wrong(found):
         "low": low + n_found,
         "high": high + n_found,
         "doubted": int(np.sum(found.doubt[is_open] > DOUBTED)),
+        "found": n_found,
+        "n_reviewed": int(np.sum(found.is_labeled & found.is_reviewed)),
     } | why
 
 
@@ -124,7 +126,7 @@ def _transition(found):
 
 def _calibration(found):
     named = can_be_wrong(found.transition)
-    if not named.any():
+    if named.sum() < 2:  # a single label is always predicted
         return {"bins": [], "error": None}
     rows, position = np.flatnonzero(found.is_labeled), np.cumsum(named) - 1
     predicted = on_simplex((found.class_proba @ found.transition.proba)[rows][:, named])

@@ -11,7 +11,7 @@ import numpy as np
 
 from looselabels._names import UNLABELED
 from looselabels._validation import short_repr, some_of
-from looselabels.command.identity import Identity, as_text, identify
+from looselabels.command.identity import Identity, column_as_text, identify
 from looselabels.command.labels import Labels, cells_as_labels
 from looselabels.command.tables import (
     TableError,
@@ -62,7 +62,7 @@ def read_decisions(path) -> list[Decision]:
     for name in COLUMNS:
         check_columns(list(frame.columns), name, path)
     names = [*COLUMNS, *({REVIEWED} & {*frame.columns})]
-    columns = (as_text(column).to_pylist() for column in arrow_table(frame[names]).columns)
+    columns = (column_as_text(column).to_pylist() for column in arrow_table(frame[names]).columns)
     return [
         _decision(dict(zip(names, cells, strict=True)), frame, row)
         for row, cells in enumerate(zip(*columns, strict=True))
@@ -162,6 +162,8 @@ def _one_per_id(decisions) -> list[Decision]:
                 f"Two decisions about {short_repr(decision.id)} contradict each other: "
                 f"{' and '.join(pairs)}. Delete one of them."
             )
+        if decision.is_reviewed:  # it counts, not that the same was accepted without a review
+            by_id[decision.id] = decision
     return list(by_id.values())
 
 

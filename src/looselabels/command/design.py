@@ -11,7 +11,7 @@ from looselabels._names import UNLABELED
 from looselabels._validation import parse_json, short_repr
 from looselabels.command.labels import Labels
 from looselabels.command.sources import nearest
-from looselabels.command.spelling import as_text
+from looselabels.command.spelling import label_as_text
 from looselabels.learning.label_design import implied_class_prior
 from looselabels.transition import Transition, is_missing
 
@@ -158,6 +158,9 @@ def class_prior(y, labels: Labels, shares=()) -> dict | None:
     counts = Counter(label for label in y if not is_missing(label))
     observed = {label: counts[label] / len(y) for label in sorted(counts, key=str)}
     if labels.label_rate is not None:
+        # the share of the labels that are on rows of their class
+        right = 1.0 if isinstance(labels.noise, str) else 1 - labels.noise
+        observed = {name: right * share for name, share in observed.items()}
         return _shares_of_rate(observed, labels.negative, labels.label_rate)
     names = list(observed) if labels.design is None else list(labels.design.classes)
     names += [] if labels.negative is None else [labels.negative]
@@ -181,12 +184,12 @@ def _shares_of_rate(observed, negative, rate) -> dict:
 
 def _complete(shares, names) -> dict:
     """Return one share for each of the names; one that was left out gets the rest."""
-    by_text = {as_text(name): name for name in names}
+    by_text = {label_as_text(name): name for name in names}
     for name in shares:
-        if as_text(name) not in by_text:
+        if label_as_text(name) not in by_text:
             hint = nearest(name, names).replace("It has", "The classes are")
             raise ValueError(f"--class-share: there is no class {short_repr(name)}.{hint}")
-    prior = {by_text[as_text(name)]: share for name, share in shares.items()}
+    prior = {by_text[label_as_text(name)]: share for name, share in shares.items()}
     left_out, total = [name for name in names if name not in prior], sum(prior.values())
     if len(left_out) > 1:
         raise ValueError(

@@ -73,7 +73,7 @@ class FeatureFile:
     def _matched(self, frame, column):
         names = list(self._frame.columns)
         own = column if column in names else names[0]
-        column = own if column is None else column
+        column = own if column is None or own in frame.columns else column
         if column not in frame.columns:
             raise TableError(
                 f"{self.path}: the first column, {short_repr(own)}, identifies rows, but the table "
@@ -93,15 +93,21 @@ class FeatureFile:
         return self._frame.iloc[[position[name] for name in ids]].drop(columns=own)
 
 
-def _load(path):
-    """Return the matrix of a .npy file, which stays on disk until its rows are needed."""
+def load_array(path, mmap_mode=None):
+    """Return the array of a .npy file."""
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise TableError(f"{path} is not an array of numbers (.npy): {error}") from None
     if not isinstance(array, np.ndarray):
         array.close()
         raise TableError(f"{path} is an archive of arrays (.npz); save one of them with np.save.")
+    return array
+
+
+def _load(path):
+    """Return the matrix of a .npy file, which stays on disk until its rows are needed."""
+    array = load_array(path, mmap_mode="r")
     if array.ndim != 2 or array.dtype.kind not in "fiub" or not array.shape[1]:
         raise TableError(
             f"{path} holds an array of {array.dtype} with shape {array.shape}; features must be "

@@ -6,6 +6,7 @@ from threadpoolctl import threadpool_limits
 
 from looselabels._names import UNLABELED, shown
 from looselabels._validation import short_repr
+from looselabels.command.feature_file import load_array
 from looselabels.command.labels import Labels
 from looselabels.command.sources import TableError, pd
 from looselabels.command.tables import read_table, row_location
@@ -52,14 +53,7 @@ def read_proba(path, y, labels: Labels):
     """
     if not str(path).lower().endswith((".npy", ".npz")):
         return _proba_of_table(read_table(path), y, labels)
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path} is not an array of numbers (.npy): {error}") from None
-    if not isinstance(found, np.ndarray):
-        found.close()
-        raise ValueError(f"{path} is an archive of arrays (.npz); save one of them with np.save.")
-    return found
+    return load_array(path)
 
 
 def _proba_of_table(frame, y, labels: Labels):

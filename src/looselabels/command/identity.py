@@ -42,9 +42,10 @@ class Identity:
     def hashes(self, rows) -> list[str]:
         """Return a short hash of the identifier and the cells of each of `rows`.
 
-        It does not depend on the label, on the order of columns, or on how a number is written: a
-        CSV file and a Parquet file with the same text and numbers have the same hashes. It starts
-        with a letter, so that a spreadsheet does not read it as a number.
+        It does not depend on the label, on the order of columns, or on how a number is written.
+        With a column of identifiers, a CSV file and a Parquet file with the same text and numbers
+        have the same hashes. It starts with a letter, so that a spreadsheet does not read it as a
+        number.
         """
         rows = list(rows)
         if not rows:
@@ -86,7 +87,7 @@ def identify(frame, column=None, *, label) -> Identity:
     check_columns(list(frame.columns), column, "The table")
     if column == label:
         raise TableError(f"Column {short_repr(column)} is the label; it cannot identify rows.")
-    ids = as_text(arrow_table(frame[[column]]).column(0)).to_pylist()
+    ids = column_as_text(arrow_table(frame[[column]]).column(0)).to_pylist()
     _check_distinct(ids, frame, column)
     return Identity(column, f"Rows are named by the column {short_repr(column)}.", ids, cells)
 
@@ -108,7 +109,7 @@ def _check_distinct(ids, frame, column):
             )
 
 
-def as_text(column):
+def column_as_text(column):
     """Return a column of an Arrow table as text."""
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
@@ -120,7 +121,7 @@ def as_text(column):
 
 def _as_plain_text(column):
     """Return a column as text that is equal for 1, 1.0 and "1.00", and for true and "True"."""
-    text = pc.fill_null(as_text(column), "")
+    text = pc.fill_null(column_as_text(column), "")
     is_number = pc.match_substring_regex(text, NUMBER)
     number = pc.if_else(is_number, text, None).cast(pa.float64()).cast(pa.large_string())
     is_bool = pc.is_in(text, pa.array(["True", "False"], pa.large_string()))

@@ -10,7 +10,7 @@ import numpy as np
 from looselabels._names import UNLABELED, listed, plain_name
 from looselabels._validation import short_repr
 from looselabels.command.sources import nearest
-from looselabels.command.spelling import as_text, joined, respelled
+from looselabels.command.spelling import joined, label_as_text, respelled
 from looselabels.command.tables import row_location
 from looselabels.transition import Transition, is_missing
 
@@ -106,24 +106,28 @@ def cells_as_labels(cells, unlabeled=(), known=(), *, strip=False, merge=None) -
     >>> cells_as_labels(pd.Series([" a", "b", "B"]), strip=True, merge={"b": "B"})
     ['a', 'B', 'B']
     """
-    by_text = {as_text(label): label for label in known if label is not None}
-    missing = {as_text(text) for text in unlabeled}
+    by_text = {label_as_text(label): label for label in known if label is not None}
+    missing = {label_as_text(text) for text in unlabeled}
     values = cells.astype(object).tolist()
     labels: dict = {}
     try:
         for cell in set(values):  # the slow part, only once per distinct cell
             label = respelled(plain_name(cell), strip, merge or {})
-            if label in unlabeled or (not isinstance(label, str) and as_text(label) in missing):
+            if label in unlabeled or (
+                not isinstance(label, str) and label_as_text(label) in missing
+            ):
                 labels[cell] = None
             else:
-                labels[cell] = label if label in known else by_text.get(as_text(label), label)
+                labels[cell] = label if label in known else by_text.get(label_as_text(label), label)
     except TypeError:
         name = short_repr(cells.name)
         raise ValueError(
             f"Column {name} holds lists; a label must be text, a number or bool."
         ) from None
     if merge:  # a label that is a number keeps its type if others are merged into it
-        by_text = {as_text(name): name for name in labels.values() if not isinstance(name, str)}
+        by_text = {
+            label_as_text(name): name for name in labels.values() if not isinstance(name, str)
+        }
         labels = {cell: by_text.get(name, name) for cell, name in labels.items()}
     return [labels[cell] for cell in values]
 
@@ -178,7 +182,7 @@ def _check_labels(labels: Labels, distinct, n_labeled, n_rows):
 
 def _check_negative(labels: Labels, distinct, name):
     """Raise if the labels contradict the negative class, or if only one label occurs."""
-    if labels.negative in {as_text(label) for label in distinct}:
+    if labels.negative in {label_as_text(label) for label in distinct}:
         negative = short_repr(labels.negative)
         raise ValueError(
             f"{name} contains the label {negative}, but the negative class has no label. Omit "
@@ -193,11 +197,11 @@ def _check_negative(labels: Labels, distinct, name):
 
 def _warn_of_unused_words(frame, labels: Labels):
     """Warn if --unlabeled or --merge matches no cell."""
-    cells = {as_text(cell) for cell in frame[labels.column].unique()}
+    cells = {label_as_text(cell) for cell in frame[labels.column].unique()}
     if labels.strip:
         cells |= set(map(joined, cells))
     cells |= {labels.merge[cell] for cell in cells if cell in labels.merge}
     for option, texts in (("--unlabeled", labels.unlabeled), ("--merge", labels.merge)):
         for text in texts:
-            if text and as_text(text) not in cells:
+            if text and label_as_text(text) not in cells:
                 warnings.warn(f"{option} {short_repr(text)} matches no cell.", stacklevel=3)

@@ -45,7 +45,8 @@ def read_model(folder: Path) -> tuple[DecoupledClassifier, Features]:
     if not (folder / "features").is_dir():
         raise ValueError(
             f"{folder} was fitted to the probabilities of another model and cannot predict from a "
-            "table. In Python, use looselabels.load and predict_proba(label_proba)."
+            "table. In Python, use looselabels.load on its folder classifier, and "
+            "predict_proba(label_proba)."
         )
     return load(folder / "classifier"), Features.load(folder / "features")
 

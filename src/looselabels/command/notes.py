@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from looselabels._names import shown
 from looselabels._validation import short_repr
 from looselabels.auditing.audit import TAKEN_TO_BE_RIGHT, USELESS_FEATURES, Audit
-from looselabels.auditing.pages import violated_assumptions as violated_assumptions
 from looselabels.auditing.report import facts, reviewed_sentence, verdict
 from looselabels.command.features import Features
 from looselabels.command.labels import Labels
@@ -73,16 +72,17 @@ def _describe_label_rates(found, labels, has_unlabeled):
     source = found.model.sources.label_rates
     if source == "specified":
         return ["You specified p(label | class) with a design."] if labels.design else []
+    negative = f"'{shown(labels.negative)}'"
     if source == "estimated":
-        return [
-            f"Unlabeled rows may belong to any class. '{shown(labels.negative)}' has no label of "
-            "its own. All other classes are labeled at the same rate, which was left open."
-        ]
+        rates = "All other classes are labeled at the same rate, which was left open."
+        if labels.class_prior is not None:
+            rates = "How often other classes are labeled follows from class shares and noise."
+        text = f"Unlabeled rows may belong to any class. {negative} has no label of its own."
+        return [f"{text} {rates}"]
     if labels.label_rate is not None:
-        return [
-            f"You specified that {100 * labels.label_rate:.3g}% of the rows of each class are "
-            f"labeled, and none of '{shown(labels.negative)}'."
-        ]
+        none = "" if labels.noise else f", and none of {negative}"
+        rate = f"{100 * labels.label_rate:.3g}% of the rows of each class are labeled"
+        return [f"You specified that {rate}{none}."]
     if has_unlabeled and labels.class_prior is not None:
         return ["Which share of each class is labeled follows from the class shares."]
     if has_unlabeled:

@@ -68,6 +68,10 @@ def check_about_labels(options) -> None:
             "--label-rate needs --negative, the class that is never labeled.",
         ),
         (
+            options["label_rate"] is not None and isinstance(options["noise"], str),
+            "Pass either --label-rate or an estimated --noise; with --label-rate, give a number.",
+        ),
+        (
             options["label_rate"] is not None and bool(options["class_share"]),
             "Pass either --class-share or --label-rate; one follows from the other.",
         ),
@@ -189,7 +193,8 @@ about_review = add_options(
         type=float,
         callback=_proba,
         metavar="P",
-        help="Write decisions.csv, which accepts suggested classes with a probability above P.",
+        help="Write decisions.csv, which accepts suggestions with a probability above P: those "
+        "that contradict a label and, with --negative, labeled classes for unlabeled rows.",
     ),
 )
 spelling = add_options(
@@ -226,7 +231,7 @@ about_labels = add_options(
         callback=_noise,
         metavar="RATE",
         help="Share of wrong labels, such as 0.05; or how to estimate it: estimate, calibrated, "
-        "em, joint, confident.  [default: estimate; 0 with --design]",
+        "em, joint, confident.  [default: estimate; 0 with --design or --label-rate]",
     ),
     click.option(
         "--design",

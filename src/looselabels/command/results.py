@@ -5,21 +5,25 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
-
 from looselabels import __version__
 from looselabels._names import shown
 from looselabels.auditing.audit import Audit
+from looselabels.auditing.pages import (
+    MAX_COLUMNS,
+    MAX_LETTERS,
+    MAX_SHOWN,
+    most_probable,
+    violated_assumptions,
+)
 from looselabels.auditing.report import render
 from looselabels.command.features import Features
-from looselabels.command.identity import as_text
+from looselabels.command.identity import column_as_text
 from looselabels.command.images import read_thumbnails
 from looselabels.command.labels import Labels
 from looselabels.command.models import MODEL_FILES
 from looselabels.command.notes import (
     describe,
     ignored_columns,
-    violated_assumptions,
     why_no_count,
 )
 from looselabels.command.review import Review
@@ -34,10 +38,6 @@ from looselabels.command.tables import (
 )
 from looselabels.command.writing import table_writer
 
-MAX_SHOWN = 500  # rows on the page
-MAX_CLASSES = 3  # whose probabilities a row shows
-MAX_COLUMNS = 4  # of the table that a row shows, unless columns are chosen
-MAX_LETTERS = 500  # of a cell
 N_SAMPLED = 1000  # rows that tell whether a column is text
 COLUMNS = ("suggestion", "suggestion_proba", "label_proba", "doubt", "why")
 # What an audit writes, as a tree for `unexpected_files`.
@@ -122,7 +122,7 @@ def review_content(found: Audit, frame, review: Review, columns=(), suffix=".csv
     suffix : str, default=".csv"
         The end of the name of the table with all rows, which is its format.
     """
-    records = found.records(MAX_SHOWN + len(review.doubts))
+    records = found.records(min(MAX_SHOWN + len(review.doubts), int(found.is_open.sum())))
     records = [record for record in records if record["row"] not in review.doubts][:MAX_SHOWN]
     rows, identity = [record["row"] for record in records], review.identity
     details = zip(identity.hashes(rows), _cells(frame, rows, columns), strict=True)
@@ -136,16 +136,10 @@ def review_content(found: Audit, frame, review: Review, columns=(), suffix=".csv
         "rows": [
             record
             | {"id": identity.ids[record["row"]], "hash": digest, "cells": cells}
-            | {"probabilities": _most_probable(found, record["row"])}
+            | {"probabilities": most_probable(found, record["row"])}
             for record, (digest, cells) in zip(records, details, strict=True)
         ],
     }
-
-
-def _most_probable(found, row):
-    proba, names = found.class_proba_given_label[row], found.transition.classes
-    best = np.argsort(-proba, kind="stable")[:MAX_CLASSES]
-    return [[names[k], float(proba[k])] for k in best]
 
 
 def check_shown(frame, columns) -> None:
@@ -171,7 +165,7 @@ def columns_to_show(frame, hidden, features: Features | None = None) -> list[str
         hidden = (*hidden, *features.used)
     names, kinds = [name for name in frame.columns if name not in hidden], {}
     for name, cells in zip(names, arrow_table(frame[names].head(N_SAMPLED)).columns, strict=True):
-        text = as_text(cells).drop_null()
+        text = column_as_text(cells).drop_null()
         if len(text.unique()) > 1:
             is_number = pc.all(pc.match_substring_regex(text, NUMBER)).as_py()
             has_words = pc.any(pc.match_substring(text, " ")).as_py()
@@ -184,7 +178,7 @@ def _cells(frame, rows, columns) -> list[list[str]]:
     if not columns:
         return [[] for _ in rows]
     table = arrow_table(frame[list(columns)].iloc[rows])
-    texts = [as_text(column).to_pylist() for column in table.columns]
+    texts = [column_as_text(column).to_pylist() for column in table.columns]
     return [
         [shown(" ".join((text or "")[: 4 * MAX_LETTERS].split()), MAX_LETTERS) for text in row]
         for row in zip(*texts, strict=True)

@@ -4,6 +4,7 @@ Suggestions that are accepted without a review are applied to the table like oth
 audit does not learn from them: it would confirm itself.
 """
 
+import warnings
 from shutil import copy2
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from looselabels.command.identity import Identity, identify
 from looselabels.command.labels import Labels, cells_as_labels, read_labels
 from looselabels.command.tables import TableError, pd, values_of_one_type
 from looselabels.command.writing import table_writer
+from looselabels.transition import is_missing
 
 FILE = "decisions.csv"
 
@@ -68,6 +70,12 @@ def read_review(frame, labels: Labels, id_column, paths) -> Review:
     old = {m.row: m.decision.label for m in matched if m.is_applied}
     y = read_labels(with_labels(frame, labels.column, old), labels)
     reviewed = [m for m in matched if m.decision.is_reviewed]
+    if n_others := len(matched) - len(reviewed):
+        warnings.warn(
+            f"Decisions that were accepted without a review are not used: {n_others:,}. The audit "
+            "sees the labels before them, because it would only confirm its own suggestions.",
+            stacklevel=2,
+        )
     doubts = {m.row: m.decision.doubt for m in reviewed}
     return Review(identity, y, _known_classes(reviewed, y, labels), doubts)
 
@@ -96,17 +104,20 @@ def _known_classes(matched, y, labels) -> list | None:
 def accept_above(found: Audit, review: Review, proba: float):
     """Return decisions that accept each suggested class with a probability above `proba`.
 
-    Rows without a label, rows whose label fits the suggested class, and reviewed rows are left
-    out. The result is a table for decisions.csv, and how many of them are expected to be wrong.
+    Rows whose label fits the suggested class, and reviewed rows, are left out. Unlabeled rows are
+    accepted only if they are in question and the class is one that has labels. The result is a
+    table for decisions.csv, and how many of them are expected to be wrong.
     """
     best = found.class_proba_given_label.max(axis=1)
     is_wrong = ~found.is_right[found.label_index, found.suggestion]
-    rows = np.flatnonzero((best > proba) & is_wrong & found.is_labeled)
+    is_positive = ~found.is_never_labeled[found.suggestion] & (found.question == "unlabeled")
+    can_accept = np.where(found.is_labeled, is_wrong, is_positive)
+    rows = np.flatnonzero((best > proba) & can_accept)
     rows = np.setdiff1d(rows, list(review.doubts)).astype(int)
     suggestion = values_of_one_type(found.transition.classes)[found.suggestion[rows]]
     values = (
         [review.identity.ids[row] for row in rows.tolist()],
-        values_of_one_type(found.transition.labels)[found.label_index[rows]],
+        _labels_or_none(found, rows),
         suggestion,
         found.doubt[rows],
         ["accept"] * len(rows),
@@ -116,6 +127,13 @@ def accept_above(found: Audit, review: Review, proba: float):
     )
     accepted = pd.DataFrame(dict(zip((*COLUMNS, REVIEWED), values, strict=True)))
     return accepted, float(np.sum(1 - best[rows]))
+
+
+def _labels_or_none(found, rows):
+    """Return the labels of rows as decisions.csv has them: an empty cell is the missing label."""
+    labels = values_of_one_type(found.transition.labels)[found.label_index[rows]]
+    is_given = np.array([not is_missing(name) for name in found.transition.labels])
+    return pd.Series(labels, dtype=object).where(is_given[found.label_index[rows]], None)
 
 
 def write_accepted(folder, found: Audit, review: Review, proba) -> str | None:

@@ -10,7 +10,7 @@ from looselabels.command.shell import join_pair, shell_word, split_pair
 from looselabels.command.tables import read_table
 
 
-def as_text(label) -> str:
+def label_as_text(label) -> str:
     """Return one text for labels that files write in several ways: True and true, 1.0 and 1."""
     text = str(label)
     if text in ("True", "False"):
@@ -20,11 +20,11 @@ def as_text(label) -> str:
 
 def respelled(label, strip, merge):
     """Return the label that a cell stands for."""
-    if label is not None and as_text(label) in merge:
-        return merge[as_text(label)]
+    if label is not None and label_as_text(label) in merge:
+        return merge[label_as_text(label)]
     if strip and isinstance(label, str):
         label = joined(label) or None
-    return None if label is None else merge.get(as_text(label), label)
+    return None if label is None else merge.get(label_as_text(label), label)
 
 
 def joined(text) -> str:

@@ -107,8 +107,9 @@ def row_location(frame, position) -> str:
 def number_of_first_row(frame) -> tuple[str, int]:
     """Return how people count the rows of a table: ("Line", 2), ("Row", 2) or ("Row", 1).
 
-    The header is line 1 of a CSV file in which every row is one line. With line breaks in cells,
-    empty lines, or from a pipe, the header is row 1, as in Excel. Other formats have none.
+    The header is line 1 of a CSV file in which every row is one line. With line breaks in cells, or
+    from a pipe, the header is row 1, as in Excel. Other formats have none, and rows of a sheet with
+    empty rows are counted from 1.
     """
     if "looselabels" not in frame.attrs:
         return "Row", 1
@@ -117,8 +118,11 @@ def number_of_first_row(frame) -> tuple[str, int]:
         return "Row", 2
     with suppress(TableError, OSError), source.open() as stream:
         kind = source.format(stream)
+        if kind == "Excel":
+            is_dense = all(row == k for k, row in enumerate(_line_numbers(source), 2))
+            return "Row", 2 if is_dense else 1
         if kind != "CSV":
-            return "Row", 2 if kind == "Excel" else 1
+            return "Row", 1
         n_breaks, last = 0, b"\n"
         while part := stream.read(BLOCK):
             n_breaks, last = n_breaks + part.count(b"\n"), part[-1:]

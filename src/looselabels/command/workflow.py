@@ -28,7 +28,7 @@ def read(data, options):
         options["label"],
         options["unlabeled"],
         options["negative"],
-        noise if noise is not None else "estimate" if design is None else 0.0,
+        _default_noise(options) if noise is None else noise,
         None if design is None else read_design_file(design),
         strip=options["strip"],
         merge=read_merges(options["merge"]),
@@ -42,6 +42,12 @@ def read(data, options):
     frame = read_rows(data, options)
     options["image"] = image_column(frame, options["image"], labels.column)
     return frame, labels
+
+
+def _default_noise(options):
+    """Return 0 if how labels arise was specified; otherwise noise is estimated."""
+    is_specified = options["design"] is not None or options["label_rate"] is not None
+    return 0.0 if is_specified else "estimate"
 
 
 def read_rows(data, options):
@@ -60,6 +66,9 @@ def set_columns(data, options):
         )
     if not is_folder and options["label"] is None:
         raise click.UsageError("Missing option '--label', which names the column of labels.")
+    for name in ("id", "image"):
+        if is_folder and options.get(name) is not None:
+            raise click.UsageError(f"Omit --{name}: images of a folder are named by their paths.")
     if is_folder:
         options |= {"label": LABEL, "image": PATH, "id": PATH}
 

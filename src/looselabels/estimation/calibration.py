@@ -217,7 +217,7 @@ def fit_class_calibration(
     rows = transition, likelihood, sample_weight, class_weights, spread_above_one, power
     share = np.average(class_proba, axis=0, weights=sample_weight)
     found, value = _fit_with_floor(FLOOR * share, class_proba, *rows)
-    if class_index is None:
+    if class_index is None or not np.any(class_index >= 0):
         return found, value
     # reviewed rows show how often class_proba is certain and wrong; a floor that is too low would
     # be made up for by a lower power, or by less noise

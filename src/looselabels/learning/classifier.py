@@ -318,7 +318,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         if self._learned is not None:
             power = self.class_calibration_.power  # labels of other rows have chosen it
             found = learn_classes(found, scores, lambda *_: self._learned, self._calibrate, power)
-        return copy(self)._keep(self.estimator_, design, scores, found)
+        new = copy(self)._keep(self.estimator_, design, scores, found)
+        new.rival_wrong_shares_ = {}  # those of the fit do not know these classes
+        return new
 
     def _design(self, y, sample_weight, estimator, known_classes):
         """Read the parameters that say something about labels; they are not read again."""

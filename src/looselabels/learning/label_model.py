@@ -84,8 +84,8 @@ class LabelModel(NamedTuple):
     class_prior_interval: tuple[np.ndarray, np.ndarray] | None  #: 90 %, if it was estimated
     strength: float
     sources: Sources
-    #: the share of wrong labels in labeled rows whose class is not known: a range, if noise was
-    #: estimated by its likelihood
+    #: the share of wrong labels in labeled rows whose class is not known (with a negative class, in
+    #: all labeled rows): a range, if noise was estimated
     wrong_share_interval: tuple[float, float] | None = None
 
 
@@ -147,7 +147,8 @@ def _estimate_rates(design, scores):
         return _partial(design.transition, found.labeled), (found.low, found.high)
     label_shares = scores.label_shares()[:-1]
     positive, low, high = (
-        positive_with_noise(shares[:-1].sum(), label_shares, design.noise) for shares in found[:3]
+        positive_with_noise(shares[:-1].sum(), label_shares, design.noise)
+        for shares in (found.share, found.low, found.high)
     )
     shares = distribute_share(np.array([positive, 1 - positive]), label_shares)
     proba = transition_with_wrong_labels(label_shares, shares, design.noise)
@@ -218,13 +219,12 @@ def _both_ends(low, high):
 
 def _warn_if_uncertain(found, design):
     """Warn if the labels leave open how many of them are wrong, and say what would help."""
-    high = found.wrong_interval[1]
     if not found.is_certain:
         names = design.transition.classes
         warnings.warn(
             f"Too few rows are clearly {listed(names[:-1])} or clearly {short_repr(names[-1])}: "
-            f"up to {high:.0%} of the labels can be wrong. They were taken to be right. If you "
-            "know the share of wrong labels, specify it as noise, such as 0.1.",
+            f"up to {found.wrong_interval[1]:.0%} of the labels can be wrong. They were taken to "
+            "be right. If you know the share of wrong labels, specify it as noise, such as 0.1.",
             IdentifiabilityWarning,
             stacklevel=2,
         )

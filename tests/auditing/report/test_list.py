@@ -46,7 +46,7 @@ def test_each_listed_row_is_that_of_the_audit(noise_estimated):
 
 
 def test_row_numbers_say_that_they_count_from_0():
-    assert "row 0 is the first row of data" in text_of(pets())
+    assert "row 0 is the first row of the data" in text_of(pets())
     assert texts_of(render(pets()))[0][0] == "Row (from 0)"
 
 

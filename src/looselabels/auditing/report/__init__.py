@@ -6,6 +6,7 @@ from hashlib import sha256
 from importlib.resources import files
 
 from looselabels._validation import import_extra
+from looselabels.auditing.report._list import FROM_0
 from looselabels.auditing.report._thumbnails import thumbnails
 from looselabels.auditing.report._view import facts, view
 from looselabels.auditing.report._words import (
@@ -18,7 +19,7 @@ from looselabels.auditing.report._words import (
     verdict,
 )
 
-__all__ = ["facts", "render", "reviewed_sentence", "verdict"]
+__all__ = ["FROM_0", "facts", "render", "reviewed_sentence", "verdict"]
 
 MAX_BYTES = 10_000_000  # small enough to be sent by mail
 IMAGE_MARKUP = 500  # bytes of HTML around each image, at most

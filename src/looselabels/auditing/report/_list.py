@@ -27,7 +27,7 @@ MAX_CELL = 1_000  # letters
 MAX_CELLS = 600_000  # letters of all cells together; escaped, each takes up to five bytes
 MAX_REVIEW = 3_000_000  # bytes of names and identifiers, which cannot be shortened
 LONG_NUMBER = re.compile(r"-?\d+\.\d{5,}")
-FROM_0 = "Rows are counted from 0: row 0 is the first row of data."
+FROM_0 = "Rows are counted from 0: row 0 is the first row of the data."
 
 
 def row_list(content: Mapping) -> dict:
@@ -163,6 +163,11 @@ def _left_out(content, rows, review) -> list[str]:
 # --------------------------------------------------------------------------------------- the review
 
 
+def _cell_of(label):
+    """Return a label as its cell in the table: without the source of a pair (source, label)."""
+    return label[-1] if isinstance(label, list | tuple) else label
+
+
 def _review(content, rows) -> dict | None:
     """Return what decisions.csv needs, exactly: identifiers, names, doubts.
 
@@ -178,7 +183,7 @@ def _review(content, rows) -> dict | None:
         "rows": [
             {
                 "id": exact_text(row["id"]),
-                "label": names.setdefault(exact_text(row["label"]), len(names)),
+                "label": names.setdefault(exact_text(_cell_of(row["label"])), len(names)),
                 "suggestion": names.setdefault(exact_text(row["suggestion"]), len(names)),
                 "kept": named_class(tuple_from_json(row["label"]), classes),
                 "doubt": row["doubt"] if is_number(row["doubt"]) else None,

@@ -104,7 +104,7 @@ def _wrong_facts(content) -> list[tuple[str, str, str]]:
     if wrong["doubted"]:
         note = "more likely wrong than right"
         if is_about_unlabeled(content):  # the list is about other rows
-            note += "; see the column doubt of all rows"
+            note += "; see the column doubt of labels.csv"
         found.append(("Check first", count(wrong["doubted"]), note))
     return found
 

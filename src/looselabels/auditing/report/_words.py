@@ -171,6 +171,8 @@ def verdict(content: Mapping) -> str:
     if not is_number(wrong["expected"]):
         return clean(wrong.get("why_no_count") or "Wrong labels were not counted.")
     found = _number_wrong(wrong, content["n_labeled"])
+    if wrong.get("n_reviewed"):
+        found = _number_left(wrong, content["n_labeled"] - wrong["n_reviewed"])
     if wrong["doubted"]:
         return f"{found}; {wrong['doubted']:,} should be checked first."
     return f"{found}; no single label is more likely wrong than right."
@@ -181,6 +183,22 @@ def _number_wrong(wrong: Mapping, n_labeled: int) -> str:
         return f"No sign of wrong labels was found among {n_labeled:,} labels"
     written, verb = _estimate(wrong)
     return f"{written} of {n_labeled:,} labels {verb} wrong"
+
+
+def _number_left(wrong: Mapping, n_left: int) -> str:
+    """Return how many labels are wrong among those that nobody reviewed.
+
+    >>> wrong = {"expected": 11.2, "low": 9, "high": 15, "found": 8}
+    >>> _number_left(wrong, 170)
+    'About 3 (1 to 7) of the 170 labels that were not reviewed are probably wrong'
+    """
+    if not n_left:
+        return f"All labels were reviewed, and {wrong['found']:,} were wrong"
+    left = {key: wrong[key] - wrong["found"] for key in ("expected", "low", "high")}
+    if upper_end(left) == 0:
+        return f"No sign of wrong labels was found among the {n_left:,} that were not reviewed"
+    written, verb = _estimate(left)
+    return f"{written} of the {n_left:,} labels that were not reviewed {verb} wrong"
 
 
 def _verdict_on_unlabeled(classes: Sequence[Mapping], n_rows: int) -> str:
