@@ -84,7 +84,7 @@ def test_groups_must_fit_the_rows_and_be_two_at_least():
     with pytest.raises(ValueError, match="groups has 2 values; y has 60 rows"):
         next(splitter.split(HALF, HALF, [0, 1]))
     with (
-        pytest.warns(UserWarning, match="has 1 groups"),
+        pytest.warns(UserWarning, match="has 1 group"),
         pytest.raises(ValueError, match="one group"),
     ):
         next(splitter.split(HALF, HALF, np.zeros(60)))
@@ -125,7 +125,7 @@ def test_a_rare_label_reduces_the_number_of_folds_and_is_named():
 
 
 def test_a_label_that_occurs_once_is_named():
-    with pytest.warns(UserWarning, match=r"Label \['dog'\] has 1 samples: 2 folds"):
+    with pytest.warns(UserWarning, match=r"Label \['dog'\] has 1 sample: 2 folds"):
         folds = list(LabelStratifiedKFold(3).split(range(9), ["cat"] * 8 + ["dog"]))
     assert len(folds) == 2
 

@@ -102,8 +102,9 @@ class LabelStratifiedKFold(BaseCrossValidator):
         n_splits = max(2, min(self.n_splits, rarest))
         if n_splits < self.n_splits or rarest < 2:
             rare = [label for label, count in zip(labels, counts, strict=True) if count == rarest]
+            unit = ("group" if has_groups else "sample") + ("s" if rarest > 1 else "")
             warnings.warn(
-                f"Label {listed(rare)} has {rarest} {'groups' if has_groups else 'samples'}: "
+                f"Label {listed(rare)} has {rarest} {unit}: "
                 f"{n_splits} folds instead of {self.n_splits}. Give it more samples, or merge it "
                 "with another label.",
                 UserWarning,

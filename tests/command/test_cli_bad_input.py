@@ -355,7 +355,7 @@ def test_labels_of_any_type_work_in_both_formats(labels):
 
 def test_a_label_seen_once_is_noted_and_audited():  # fault 23
     Path("data.csv").write_text(CSV + "3,-9,zebra\n")
-    for name, said in (("kernel", ""), ("linear", r"Label \['zebra'\] has 1 samples: 2 folds")):
+    for name, said in (("kernel", ""), ("linear", r"Label \['zebra'\] has 1 sample: 2 folds")):
         words = ("audit", "data.csv", "--label", "species", "--model", name, "--jobs", "1")
         found = called(*words, "--noise", "0.1", "--force")
         assert found.code == 0, found.err

@@ -40,6 +40,17 @@ def mixed():
     return frame
 
 
+def test_numbers_that_may_identify_rows_are_used_with_a_note(rng):
+    frame = pd.DataFrame({"post": rng.permutation(10_000)[:300] + 5, "size": rng.random(300)})
+    features = Features.fit(frame)
+    assert features.used == ["post", "size"]
+    (note,) = features.notes
+    assert note.startswith(
+        "Column 'post': every row has a different whole number. If it identifies"
+    )
+    assert Features.fit(frame, columns=["post", "size"]).notes == []
+
+
 def as_read(frame, tmp_path, suffix=".csv"):
     path = tmp_path / f"table{suffix}"
     with table_writer(path, force=True) as write:
@@ -47,7 +58,7 @@ def as_read(frame, tmp_path, suffix=".csv"):
     return read_table(path)
 
 
-def test_kinds_of_columns_are_told_apart(mixed, tmp_path):
+def test_each_kind_of_column_is_recognized(mixed, tmp_path):
     features, X = Features.fit_transform(as_read(mixed, tmp_path), label="label")
     assert features.used == ["size", "age", "color", "yes", "city", "text", "when", "iso"]
     assert features.ignored == [

@@ -106,6 +106,11 @@ class Numbers(Encoder):
         elif not named and _is_identifier(column.name, values):
             why = "every row has a different whole number, like an identifier"
         note = _note_missing(column, np.isnan(values))
+        if not why and not named and _are_distinct(values):
+            note = (
+                f"Column {short_repr(column.name)}: every row has a different whole number. If it "
+                "identifies rows, it is no feature: name it with --id, or leave it out."
+            )
         encoder = cls(column.name, [column.name])
         return FittedColumn(column.name, encoder, _narrow(column, values), why, note)
 
@@ -165,16 +170,21 @@ def _narrow(column, values) -> np.ndarray:
     return narrow
 
 
+def _are_distinct(values) -> bool:
+    """Return whether numbers are whole and all different, and enough for that to mean something."""
+    if len(values) < MIN_ROWS_OF_IDENTIFIER or not (values == np.floor(values)).all():
+        return False
+    return bool((np.diff(np.sort(values)) > 0).all())
+
+
 def _is_identifier(name, values) -> bool:
     """Return whether numbers look like an identifier of rows.
 
     They are whole and distinct, and they are sorted, nearly without gaps, or named like an id.
     """
-    if len(values) < MIN_ROWS_OF_IDENTIFIER or not (values == np.floor(values)).all():
+    if not _are_distinct(values):
         return False
     ordered = np.sort(values)
-    if not (np.diff(ordered) > 0).all():
-        return False
     called = re.search(r"(?i)(^|[\W_])(id|idx|index|key|nr|no)$|(?-i:[a-z]I[dD]$)", str(name))
     dense = ordered[-1] - ordered[0] < 2 * len(values)
     return bool(called) or dense or bool((ordered == values).all())

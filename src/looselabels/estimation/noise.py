@@ -32,8 +32,9 @@ from looselabels.estimation.sampling import limit_rows, sample_rows
 from looselabels.inference import class_proba_from
 
 MAX_ROWS, MIN_ROWS = 3_000, 500  # used for an estimate; fewer than MAX_ROWS with many labels
-# FLOOR and COST are chosen by benchmarks/quality_noise.py; half or twice as much is as good.
-FLOOR = 0.05  # probability that classes which an estimate rules out have together: tails are thin
+# Probability that classes which an estimate rules out have together: tails are thin. A third of it,
+# or three times as much, changes next to nothing (benchmarks/quality_noise.py).
+FLOOR = 0.05
 COST = 0.25  # of the evidence lost to rates and directions; 1 if counts were seen, not expected
 START_RATES = (0.02, 0.2)  # of equal errors; a start with little noise, and one with much
 SUREST = 20  # power of p(class | x) by which rows weigh in the start from the surest rows
