@@ -4,9 +4,9 @@ python benchmarks/quality_noise.py [--quick]
 
 All use the same out-of-sample p(label | x), by a forest (out of bag) or a linear model (5 folds).
 "True transition" is what the library does if the noise is known. Then there is a table of what the
-constants of estimation/noise.py change. The last one shows the effect of
-calibrating the classes and of the refit, on the digits of the demo. The last line is the time of
-the estimate, relative to that of a 5-fold cross-prediction.
+constants of estimation/noise.py change, and one of the effect of calibrating the classes and of the
+refit, on the digits of the demo. The last line is the time of the estimate, relative to that of a
+5-fold cross-prediction.
 """
 
 import warnings
