@@ -970,6 +970,18 @@ def test_a_pipeline_is_audited_by_its_last_step():
     assert_array_equal(audit(pipe, y, X).class_proba, pipe.predict_proba(X))
 
 
+def test_reviewed_rows_are_no_longer_to_check_if_unlabeled_rows_are_in_question(some_positive):
+    label_proba, labels, classes = some_positive
+    parts = {"label_proba": label_proba, "labels": labels, "transition": CAT_OR_DOG}
+    before = audit(**parts)
+    decisions = np.full(len(classes), None)
+    decisions[before.order[:20]] = classes[before.order[:20]]
+    after = audit(**parts, decisions=decisions)
+    is_positive = (after.positive_proba > 0.5) & ~after.is_labeled
+    assert after.summary()["n_to_check"] == np.sum(is_positive & ~after.is_reviewed)
+    assert is_positive[after.is_reviewed].any()
+
+
 def test_a_label_on_a_row_of_the_negative_class_is_said_to_be_doubtful(some_positive):
     label_proba, labels, _ = some_positive
     proba = CAT_OR_DOG.proba.copy()

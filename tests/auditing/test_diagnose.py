@@ -288,6 +288,8 @@ def test_models_that_find_other_noise_are_named(rng):
         finding = diagnose(clf, y)[-1]
         assert finding.found == found
         assert ("A forest model predicts" in finding.words) == found
+    clf.rival_wrong_shares_ = {"forest": (0.501, 0.502)}
+    assert "finds 50% of the labels wrong" in diagnose(clf, y)[-1].words
 
 
 def test_every_finding_is_a_sentence(rng):

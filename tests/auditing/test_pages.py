@@ -131,7 +131,10 @@ def test_a_plot_of_unlabeled_rows_has_their_probabilities(positive, pyplot):
 def test_a_plot_without_rows_or_with_many_classes_can_be_drawn(pyplot):
     for values, n in (([], 2), ([0.5], 30)):
         names = list(range(n))
-        AuditDisplay(values, np.eye(n), names, names, "doubt").plot().figure_.canvas.draw()
+        display = AuditDisplay(values, np.eye(n), names, names, "doubt").plot()
+        display.figure_.canvas.draw()
+        heights = [bar.get_height() for bar in display.axes_[0].patches]
+        assert sum(heights) == len(values)
 
 
 # ---------------------------------------------------------------------------------------- the page

@@ -73,6 +73,7 @@ def test_a_model_without_sources_takes_none():
         (["--label-rate", "0.5"], 2, "--label-rate needs --negative"),
         (["--label-rate", "0", "--negative", "x"], 2, "0.0 is not in the range 0<x<=1"),
         (["--label-rate", ".5", "--negative", "x", "--class-share", "x=.1"], 2, "Pass either"),
+        (["--label-rate", ".5", "--negative", "x", "--noise", "em"], 2, "an estimated --noise"),
         (["--class-share", "cow=0.5"], 3, "no class 'cow'. The classes are 'cat', 'dog'"),
         (["--noise", "anchors"], 2, "nor one of 'estimate', 'calibrated'"),
     ],
@@ -107,6 +108,10 @@ def test_a_known_class_share_or_label_rate_is_used():
         assert found["sources"]["class_prior"] == "specified"
         assert found["transition"]["proba"][0][0] == pytest.approx(rate)
         assert words[0] in found["reproduce"]["command"]
+    for noise in ([], ["--noise", "0.1"]):  # by default there is none, and the rate is what it is
+        found = summary("--negative", "other", "--label-rate", f"{rate}", *noise)
+        assert found["sources"]["noise"] == "specified"
+        assert found["transition"]["proba"][0][0] == pytest.approx(rate)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npy"])

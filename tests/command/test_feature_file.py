@@ -43,6 +43,8 @@ def test_rows_are_matched_by_the_first_column(file):
 def test_rows_are_matched_by_the_column_that_identifies_them(file):
     other_name = file("key,a\n2,20\n1,10\n3,30\n", "own.csv")
     assert FeatureFile(other_name).of(NAMES, "nr")["a"].tolist() == ["10", "20", "30"]
+    by_name = file("name,a\nRex,20\nTom,10\n", "own.csv")  # another column than --id
+    assert FeatureFile(by_name).of(NAMES, "nr")["a"].tolist() == ["10", "20", "10"]
     not_first = file("a,nr\n20,2\n10,1\n30,3\n", "own.csv")
     assert FeatureFile(not_first).of(NAMES, "nr")["a"].tolist() == ["10", "20", "30"]
 

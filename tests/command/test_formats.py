@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from looselabels.command.identity import identify
 from looselabels.command.notes import collect_warnings
 from looselabels.command.tables import (
     TableError,
@@ -181,6 +182,15 @@ def test_a_sheet_is_read_as_text(excel):
     assert notes == ["Sheet 'Pets' was read."]
     with collect_warnings():
         assert row_location(read_table(path), 1) == f"{path}, sheet 'Pets', row 4"
+
+
+def test_rows_of_a_sheet_have_its_numbers_unless_there_are_empty_ones(excel):
+    for rows, first in ((TABLE, 2), ([TABLE[0], [], *TABLE[1:]], 1)):
+        with collect_warnings():
+            frame = read_table(excel(Pets=rows))
+        found = identify(frame, label=frame.columns[0])
+        assert (found.name, found.ids[0]) == ("Row", first)
+        assert ("the header is row 1" in found.note) == (first == 2)
 
 
 def test_cells_of_excel_are_written_as_in_csv(excel):

@@ -139,6 +139,14 @@ def test_a_folder_is_audited_without_a_label_option():
     assert "looselabels audit fruits" in page
 
 
+@pytest.mark.parametrize("option", ["--id", "--image"])
+def test_columns_cannot_be_named_for_a_folder(option):
+    touch("pets/cat/1.png")
+    found = called("audit", "pets/", option, "path")
+    assert found.code == 2
+    assert f"Omit {option}: images of a folder are named by their paths." in found.err
+
+
 def test_a_model_of_a_folder_predicts_another_folder():
     pytest.importorskip("PIL")
     fruits()

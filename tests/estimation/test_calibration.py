@@ -246,6 +246,22 @@ def test_shares_are_matched_with_weights_and_a_share_of_zero_exactly():
 # ---------------------------------------------------------------------------------- known classes
 
 
+def test_without_a_known_class_nothing_changes():
+    """Certain and wrong rows: a higher floor would fit better, but nobody reviewed them."""
+    rng = np.random.default_rng(0)
+    class_proba = rng.dirichlet(np.ones(3), 600)
+    labels = np.sum(rng.random((600, 1)) > class_proba.cumsum(axis=1), axis=1).clip(0, 2)
+    is_odd = rng.random(600) < 0.05
+    class_proba[is_odd] = np.where(np.eye(3)[(labels[is_odd] + 1) % 3] > 0, 0.9998, 0.0001)
+    transition = 0.97 * np.eye(3) + 0.01
+    plain, value = fit_class_calibration(class_proba, transition, labels)
+    unknown, same = fit_class_calibration(
+        class_proba, transition, labels, class_index=np.full(600, -1)
+    )
+    assert (unknown.power, same) == (plain.power, value)
+    assert_array_equal(unknown.floor, plain.floor)
+
+
 def test_rows_of_known_class_have_the_likelihood_of_class_and_label(rng):
     class_proba, transition = rng.dirichlet(np.ones(3), 50), rng.dirichlet(np.ones(3), 3)
     label_index, class_index = rng.integers(3, size=50), np.full(50, -1)

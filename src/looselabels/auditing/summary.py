@@ -58,15 +58,15 @@ def _wrong(found):
     drawn = np.sum(found.draws_unreviewed.label_mass * is_wrong, axis=(1, 2))
     expected = drawn.mean()
     interval = quantile_interval(drawn, estimate=expected)
-    is_open = found.is_labeled & ~found.is_reviewed
+    is_unreviewed = found.is_labeled & ~found.is_reviewed
     n_found = int(np.sum(found.doubt[found.is_reviewed]))
     wrong_share = found.model.wrong_share_interval
-    low, high = add_noise_range(interval, expected, int(is_open.sum()), wrong_share)
+    low, high = add_noise_range(interval, expected, int(is_unreviewed.sum()), wrong_share)
     return {
         "expected": float(expected) + n_found,
         "low": low + n_found,
         "high": high + n_found,
-        "doubted": int(np.sum(found.doubt[is_open] > DOUBTED)),
+        "doubted": int(np.sum(found.doubt[is_unreviewed] > DOUBTED)),
         "found": n_found,
         "n_reviewed": int(np.sum(found.is_labeled & found.is_reviewed)),
     } | why

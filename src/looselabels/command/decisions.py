@@ -11,12 +11,13 @@ import numpy as np
 
 from looselabels._names import UNLABELED
 from looselabels._validation import short_repr, some_of
-from looselabels.command.identity import Identity, column_as_text, identify
+from looselabels.command.identity import Identity, identify
 from looselabels.command.labels import Labels, cells_as_labels
 from looselabels.command.tables import (
     TableError,
     arrow_table,
     check_columns,
+    column_as_text,
     pa,
     pd,
     read_table,

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from looselabels._validation import short_repr, some_of
-from looselabels.command.tables import TableError, arrow_table, check_columns, pa, pd, read_table
+from looselabels.command.tables import (
+    TableError,
+    arrow_table,
+    check_columns,
+    column_as_text,
+    pd,
+    read_table,
+)
 
 
 class FeatureFile:
@@ -119,7 +126,7 @@ def _load(path):
 def _as_text(frame, column) -> list:
     """Return a column as text, so that a number is the same in a CSV and in a Parquet file."""
     check_columns(list(frame.columns), column, "The table")
-    return arrow_table(frame[[column]]).column(0).cast(pa.large_string()).to_pylist()
+    return column_as_text(arrow_table(frame[[column]]).column(0)).to_pylist()
 
 
 def _positions(ids, column, path) -> dict:

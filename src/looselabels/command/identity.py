@@ -11,6 +11,7 @@ from looselabels.command.tables import (
     TableError,
     arrow_table,
     check_columns,
+    column_as_text,
     number_of_first_row,
     pa,
     pc,
@@ -107,16 +108,6 @@ def _check_distinct(ids, frame, column):
                 f"{row_location(frame, first[name])} and {row_location(frame, row)}; an identifier "
                 "must be unique."
             )
-
-
-def column_as_text(column):
-    """Return a column of an Arrow table as text."""
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
-    try:
-        return column.cast(pa.large_string())
-    except pa.ArrowException:  # lists and bytes
-        return pa.array(map(repr, column.to_pylist()), pa.large_string())
 
 
 def _as_plain_text(column):

@@ -17,7 +17,6 @@ from looselabels.auditing.pages import (
 )
 from looselabels.auditing.report import render
 from looselabels.command.features import Features
-from looselabels.command.identity import column_as_text
 from looselabels.command.images import read_thumbnails
 from looselabels.command.labels import Labels
 from looselabels.command.models import MODEL_FILES
@@ -33,6 +32,7 @@ from looselabels.command.tables import (
     add_columns,
     arrow_table,
     check_columns,
+    column_as_text,
     pc,
     values_of_one_type,
 )

@@ -318,6 +318,16 @@ def arrow_table(frame):
         raise TableError(f"A column mixes types: {one_line(error)}.") from None
 
 
+def column_as_text(column):
+    """Return a column of an Arrow table as text."""
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    try:
+        return column.cast(pa.large_string())
+    except pa.ArrowException:  # lists and bytes
+        return pa.array(map(repr, column.to_pylist()), pa.large_string())
+
+
 def is_text(kind) -> bool:
     """Return whether an Arrow type is one of its text types."""
     return kind in (pa.string(), pa.large_string()) or str(kind) == "string_view"

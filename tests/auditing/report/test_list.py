@@ -195,3 +195,10 @@ def test_without_rows_there_is_nothing_to_review(rows):
     html = render(pets(rows=rows))
     assert "There are no rows to list." in html
     assert 'id="review"' not in html
+
+
+def test_a_label_with_a_source_is_written_as_its_cell():
+    content = pets()
+    content["rows"][0]["label"] = ["shop", "cat"]
+    found = review_of(content)
+    assert found["names"][found["rows"][0]["label"]] == "cat"
