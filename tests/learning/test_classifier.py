@@ -946,7 +946,7 @@ def test_a_first_fit_that_fails_sets_nothing():
 def test_the_user_s_estimator_is_not_changed():
     forest = RandomForestClassifier(10, random_state=0)
     before = dict(vars(forest))
-    clf = DecoupledClassifier(forest).fit(X_PETS, PETS)
+    clf = DecoupledClassifier(forest, cv="oob").fit(X_PETS, PETS)
     assert vars(forest) == before
     assert clf.estimator_.get_params() == forest.get_params()
     assert not hasattr(clf.estimator_, "oob_decision_function_")

@@ -228,7 +228,7 @@ def test_a_model_is_replaced_only_when_asked(model):
     with pytest.raises(FileExistsError, match=r"pets exists; save\(…, overwrite=True\) replaces"):
         save(clf, model)
     save(clf, model, overwrite=True)
-    assert isinstance(load(model).estimator_, GaussianNB)
+    assert isinstance(load(model).estimator_.estimator, GaussianNB)
     assert os.listdir(model.parent) == ["pets"]
 
 
@@ -250,7 +250,7 @@ def test_a_link_to_a_model_stays_a_link(model, tmp_path):
     link.symlink_to(model)
     save(decoupled(GaussianNB()).fit(X, Y), link, overwrite=True)
     assert link.is_symlink()
-    assert isinstance(load(model).estimator_, GaussianNB)
+    assert isinstance(load(model).estimator_.estimator, GaussianNB)
 
 
 def test_the_folder_must_exist(model, tmp_path):
@@ -341,7 +341,7 @@ def test_an_estimator_that_could_not_be_read_back_is_not_saved(estimator, messag
     with pytest.raises((TypeError, ValueError), match=message):
         save(clf, model, overwrite=True)
     assert os.listdir(model.parent) == ["pets"]
-    assert isinstance(load(model).estimator_, RandomForestClassifier)
+    assert isinstance(load(model).estimator_.estimator, RandomForestClassifier)
 
 
 def test_what_cannot_be_saved_is_said(tmp_path):

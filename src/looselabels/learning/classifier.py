@@ -47,10 +47,12 @@ from looselabels.learning.training import (
     Rounds,
     Training,
     choose_rounds,
+    fit_alone_or_drawn,
     learn_in_rounds,
     predict_classes,
 )
 from looselabels.learning.unchanged import unchanged_on_failure
+from looselabels.learning.weighted_copies import weight_name
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -122,7 +124,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         held out, at most three times; False: never. A model of the same kind as `estimator` learns
         from copies of each row, one per class, weighted by the probability of the class; the
         default forest has a way of its own. Never for a frozen estimator, with `label_weights`, or
-        with so many rows that it takes long (`Training.can_learn_classes`).
+        with so many rows that it takes long (`Training.can_learn_classes`). With True, and `cv` and
+        `calibrate` as by default, many models of the same kind as `estimator` are fitted to balanced
+        draws of the rows (`BalancedDraws`) if a label is far more frequent than others, or if they
+        predict the labels better than one model.
     decide : "probable" or "balanced", default="probable"
         Which class `predict` returns. "probable": the most probable class, which maximizes
         accuracy. "balanced": the class that maximizes p(class | x) / p(class), which maximizes
@@ -149,7 +154,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     transition_ : Transition
         ``label_model_.transition``.
     estimator_ : classifier
-        Estimates p(label | x), fitted to all rows.
+        Estimates p(label | x), fitted to all rows; a `BalancedDraws` of `estimator` if draws were
+        used (see `refit`).
     candidate_losses_ : dict or None
         For ``estimator=None``: the out-of-sample log-loss of the labels by each candidate, "forest"
         and "linear".
@@ -351,21 +357,21 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _choose_estimator(self, estimator, X, y, design, fit_params):
         """Return the training, the fitted estimator and its scores, the best if there is a choice.
 
-        For ``estimator=None`` a linear model competes with the forest. The scores of others that
-        predict the labels about as well come last, by name.
+        The scores of other default models that predict the labels about as well come last, by name.
         """
-        report, candidates = self._progress(), {"forest": estimator}
-        if self.estimator is None and self.cv != OWN:
-            candidates["linear"] = linear_model(X)
+        report, self.candidate_losses_ = self._progress(), None
+        training = self._training(estimator, X, y, design, fit_params, report)
+        if self.estimator is not None:
+            return *fit_alone_or_drawn(training), {}
         scored: dict = {}
+        candidates = {"forest": training}
+        if self.cv != OWN:
+            linear = linear_model(X)
+            candidates["linear"] = self._training(linear, X, y, design, fit_params, report)
         # a linear model is much faster than a forest, unless there are very many columns
         for name, candidate in each(candidates.items(), 1.1 if len(candidates) > 1 else 1):
-            training = self._training(candidate, X, y, design, fit_params, report)
-            if not scored or training.has_two_labels():  # a linear model needs two
-                scored[name] = training, *training.score()
-        self.candidate_losses_ = None
-        if self.estimator is not None:
-            return *scored["forest"], {}
+            if not scored or candidate.has_two_labels():  # a linear model needs two
+                scored[name] = candidate, *candidate.score()
         losses = {name: scores.log_loss() for name, (*_, scores) in scored.items()}
         self.candidate_losses_ = losses
         best = min(losses, key=lambda name: losses[name])
@@ -381,7 +387,26 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             folds = choose_folds(estimator, self.cv, X, y, index, split_params, seed, design.groups)
             if self.label_weights is None:
                 weights = uninformative_weights(design)
-        return Training(estimator, X, design, folds, fit_params, weights, self.n_jobs, seed, report)
+        return Training(
+            estimator, X, design, folds, fit_params, weights, self.n_jobs, seed, report,
+            may_draw=self._may_draw(estimator, fit_params),
+        )  # fmt: skip
+
+    def _may_draw(self, estimator, fit_params):
+        """Return whether more models than one may be fitted, to draws of the rows.
+
+        An estimator that predicts its own rows, like our forests, needs none. Parameters of its fit
+        other than weights could not be passed on to models that learn classes.
+        """
+        is_automatic = self.cv is None and self.refit is True and self.calibrate == "classes"
+        return (
+            is_automatic
+            and self.estimator is not None
+            and self.label_weights is None
+            and not isinstance(estimator, FrozenEstimator)
+            and not hasattr(estimator, "fit_out_of_sample")
+            and not set(fit_params) - {weight_name(estimator)}
+        )
 
     def _rounds(self, training, model):
         """Return how often a model learns the classes."""

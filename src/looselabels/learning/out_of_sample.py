@@ -182,11 +182,10 @@ def _apart(fold, groups):
 
 def stratified_folds(label_index, groups=None, n_splits=5, random_state=None) -> list:
     """Return folds stratified by label, with groups kept together; fewer if a label is rare."""
-    together = None if groups is None else groups.group_index
     with warnings.catch_warnings():  # nobody asked for this number of folds
         warnings.simplefilter("ignore", UserWarning)
         folds = LabelStratifiedKFold(n_splits, random_state=random_state)
-        return list(folds.split(label_index, label_index, together))
+        return list(folds.split(label_index, label_index, groups))
 
 
 # --------------------------------------------------------------------------------- fit and predict

@@ -58,6 +58,8 @@ TRUSTED = (
     "_loss.CyHalfBinomialLoss",  # its name in scikit-learn 1.6
     "_loss.CyHalfMultinomialLoss",
     "looselabels.learning.density.KernelDensityClassifier",
+    "looselabels.learning.draws.BalancedDraws",
+    "looselabels.learning.draws.ClassDraws",
     "looselabels.learning.forest.BalancedForestClassifier",
     "looselabels.learning.soft_labels.ClassForest",
     "numpy.dtype",

@@ -24,9 +24,11 @@ from looselabels.learning.decoupling import (
     decouple,
     learn_classes,
 )
+from looselabels.learning.draws import BalancedDraws, ClassDraws, can_draw, reduces_labels
 from looselabels.learning.label_design import LabelDesign, known_label_weights
 from looselabels.learning.label_model import LabelModel, LabelScores, score_labels
 from looselabels.learning.out_of_sample import (
+    OWN,
     align,
     draw_weights,
     fit_and_predict,
@@ -35,7 +37,7 @@ from looselabels.learning.out_of_sample import (
     stratified_folds,
 )
 from looselabels.learning.soft_labels import class_draw_sizes
-from looselabels.learning.weighted_copies import Learned, learn_from_copies
+from looselabels.learning.weighted_copies import Learned, learn_from_copies, weight_name
 from looselabels.transition import uninformative_labels
 
 MAX_ROUNDS = 3
@@ -56,6 +58,7 @@ class Training(NamedTuple):
     n_jobs: int | None = None
     random_state: Any = None
     report: Callable = lambda words: None
+    may_draw: bool = False  #: whether many models may be fitted to draws of the rows
 
     def part(self, rows) -> "Training":
         """Return the training on some rows, in increasing order."""
@@ -92,6 +95,27 @@ class Training(NamedTuple):
         drawn = draw_weights(fitted, len(labels), self.design.transition)
         return fitted, score_labels(self.design, label_proba, multiply_weights(weights, drawn))
 
+    def on_draws(self) -> "Training | None":
+        """Return the training of many models on balanced draws; None if it is not possible."""
+        if not (self.may_draw and can_draw(self._learned_counts())):
+            return None
+        fit_params, name = dict(self.fit_params), weight_name(self.estimator)
+        if name in fit_params:
+            fit_params["sample_weight"] = fit_params.pop(name)
+        return self._replace(estimator=self._drawn(BalancedDraws), folds=OWN, fit_params=fit_params)
+
+    def _drawn(self, kind):
+        return kind(self.estimator, n_jobs=self.n_jobs, random_state=self.random_state)
+
+    def needs_draws(self) -> bool:
+        """Return whether some labels are so rare that a model would mostly describe the others."""
+        return reduces_labels(self._learned_counts())
+
+    def _learned_counts(self):
+        """Return the rows of each label that the estimator learns from."""
+        counts = self._label_counts()
+        return counts if self.weights is None else counts * (self.weights[: len(counts)] > 0)
+
     def can_learn_classes(self) -> bool:
         """Return whether a model can learn the classes, and the rows are not too many."""
         if isinstance(self.estimator, FrozenEstimator):
@@ -122,8 +146,11 @@ class Training(NamedTuple):
     def learn(self, class_proba, transition) -> Learned:
         """Let a model learn the classes of the rows from `class_proba`, out of sample."""
         index, weight = self.design.label_index, self.design.counts
-        if self._has_own_learner():
-            model = self.estimator.soft_label_estimator(self._label_counts())
+        if self._has_own_learner() or self.may_draw:
+            if self._has_own_learner():
+                model = self.estimator.soft_label_estimator(self._label_counts())
+            else:
+                model = self._drawn(ClassDraws)
             groups = self.design.groups
             together = {} if groups is None else {"groups": groups.group_index}
             learned = model.fit_out_of_sample(
@@ -143,7 +170,23 @@ class Training(NamedTuple):
         return self.folds
 
     def _stratified_folds(self, design):
-        return stratified_folds(design.label_index, design.groups, random_state=self.random_state)
+        together = None if design.groups is None else design.groups.group_index
+        return stratified_folds(design.label_index, together, random_state=self.random_state)
+
+
+def fit_alone_or_drawn(training: Training) -> tuple:
+    """Return the training, the fitted estimator and its scores: of one model, or of many on draws.
+
+    Draws are used if they leave out rows of an abundant label: a model of all rows would mostly
+    describe that label. Otherwise whichever predicts the labels better out of sample.
+    """
+    drawn = training.on_draws()
+    if drawn is None:
+        return training, *training.score()
+    if training.needs_draws():
+        return drawn, *drawn.score()
+    candidates = [(one, *one.score()) for one in each([training, drawn], 2)]
+    return min(candidates, key=lambda found: found[-1].log_loss())
 
 
 def predict_classes(

@@ -70,7 +70,7 @@ def learn_from_copies(
     weight = np.ones(len(label_index)) if sample_weight is None else sample_weight
     label_weights = _label_weights(label_index, weight, transition.shape[1])
     weight = weight * label_weights[label_index]
-    name = _weight_name(estimator)
+    name = weight_name(estimator)
     if name is None:
         copies = Copies.drawn(class_proba, weight, random_state)
     else:
@@ -79,13 +79,9 @@ def learn_from_copies(
 
     def fit(rows):
         chosen = np.isin(copies.rows, rows)
-        at, classes = copies.rows[chosen], copies.classes[chosen]
-        if np.ptp(classes) == 0:  # many classifiers need two
-            return DummyClassifier().fit(at[:1], classes[:1])
-        params = _check_method_params(X, fit_params, indices=at)
-        if copies.weight is not None:
-            params[name] = copies.weight[chosen]
-        return clone(estimator).fit(_safe_indexing(X, at), classes, **params)
+        weight = None if copies.weight is None else copies.weight[chosen]
+        part = Copies(copies.rows[chosen], copies.classes[chosen], weight)
+        return fit_copies(estimator, X, part, fit_params)
 
     def predict_fold(train, test):
         return test, align(fit(train), _safe_indexing(X, test), class_proba.shape[1])
@@ -97,13 +93,24 @@ def learn_from_copies(
     return Learned(fit(np.arange(len(weight))), learned, label_weights)
 
 
+def fit_copies(estimator, X, copies: Copies, fit_params) -> Any:
+    """Return a clone of `estimator`, fitted to copies of rows of X."""
+    at, classes = copies.rows, copies.classes
+    if np.ptp(classes) == 0:  # many classifiers need two
+        return DummyClassifier().fit(at[:1], classes[:1])
+    params = _check_method_params(X, fit_params, indices=at)
+    if copies.weight is not None:
+        params[weight_name(estimator)] = copies.weight
+    return clone(estimator).fit(_safe_indexing(X, at), classes, **params)
+
+
 def _label_weights(label_index, weight, n_labels) -> np.ndarray:
     """Return how often a row of each label counts: less where a label is abundant."""
     counts = np.bincount(label_index, weight > 0, n_labels).astype(int)
     return np.where(counts > 0, class_draw_sizes(counts) / np.maximum(counts, 1), 1.0)
 
 
-def _weight_name(estimator) -> str | None:
+def weight_name(estimator) -> str | None:
     """Return the parameter for sample weights, if the estimator takes them as it is set up."""
     if get_config()["enable_metadata_routing"] and isinstance(estimator, Pipeline):
         routing = get_routing_for_object(estimator)
