@@ -32,7 +32,7 @@ from looselabels.learning.classifier import DecoupledClassifier
 from looselabels.learning.decoupling import insert_known
 from looselabels.learning.label_model import LabelModel
 from looselabels.plotting import AuditDisplay
-from looselabels.transition import Transition, can_be_wrong, meanings
+from looselabels.transition import Transition, can_be_wrong
 
 POSSIBLE = 0.1  # doubt above which the most probable other class is named
 MAX_DIVERGENCE = 0.1  # nats; above this no combination of classes reproduces p(label | x)
@@ -219,7 +219,7 @@ class Audit:
     @cached_property
     def is_right(self) -> np.ndarray:
         """Which labels are right for which classes, (n_labels, n_classes)."""
-        return meanings(self.transition)
+        return self.transition.is_right
 
     @cached_property
     def is_labeled(self) -> np.ndarray:

@@ -27,6 +27,7 @@ def summarize(found) -> dict:
         "classes": _class_shares(found),
         "transition": _transition(found),
         "flow": found.flow().tolist(),
+        "is_right": found.is_right.tolist(),
         "calibration": _calibration(found),
         "infeasible": found.share_infeasible,
         "unsupported_labels": _unsupported(found),

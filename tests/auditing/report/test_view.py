@@ -278,7 +278,7 @@ def test_a_coarse_label_is_right_for_each_of_its_classes():
     labels = ["pet"] * 20 + ["cat"] * 10 + ["cow"] * 10
     label_proba = np.repeat([[0.5, 0.4, 0.1], [0.1, 0.1, 0.8]], [30, 10], axis=0)
     found = audit(
-        label_proba=label_proba, labels=labels, transition=design.with_noise({"cow": 0.1})
+        label_proba=label_proba, labels=labels, transition=design.with_noise({"cow": 0.5})
     )
     bands = view(content_of(found))["flows"][0]["bands"]
     right = {words.split(":")[0] for _, is_right, words in bands if is_right}

@@ -31,7 +31,7 @@ from looselabels.auditing.report._words import (
     verdict,
     warnings,
 )
-from looselabels.transition import meanings
+from looselabels.transition import guess_meanings
 
 MAX_CLASSES = 40  # in a table of classes
 MAX_ENTRIES = 150  # in the table below a chart
@@ -275,7 +275,9 @@ def _flows(content) -> list[dict]:
     parts, matrix = _flow_rows(content), _used_matrix(content) or _assumed_matrix(content)
     if parts is None or matrix is None:
         return []
-    (rows, labels, classes), is_right = parts, meanings(matrix)
+    rows, labels, classes = parts
+    is_right = content.get("is_right")  # summary.json of 0.1 lacks it
+    is_right = guess_meanings(matrix) if is_right is None else np.asarray(is_right, dtype=bool)
     is_unlabeled = is_right.all(axis=1)  # a label that is right for every class cannot be wrong
     found = []
     for title, unlabeled in (("Rows with a label", False), ("Rows without a label", True)):
