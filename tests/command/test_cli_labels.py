@@ -65,11 +65,6 @@ def test_a_model_without_sources_takes_none():
         (["--source", "from", "--design", "both.json", "--noise", ".1"], 2, "rate for each source"),
         (["--source", "size", "--design", "both.json"], 3, "names the sources ['"),
         (["--source", "form", "--design", "both.json"], 3, "no column 'form'. Did you mean 'from'"),
-        (
-            ["--source", "from", "--design", "both.json", "--accept-above", ".9"],
-            2,
-            "cannot be combined with --decisions or --accept-above",
-        ),
         (["--label-rate", "0.5"], 2, "--label-rate needs --negative"),
         (["--label-rate", "0", "--negative", "x"], 2, "0.0 is not in the range 0<x<=1"),
         (["--label-rate", ".5", "--negative", "x", "--class-share", "x=.1"], 2, "Pass either"),

@@ -13,6 +13,8 @@ from tests.command.calls import CSV, WRITTEN, animals, called, cells, files, pd,
 
 pytestmark = pytest.mark.usefixtures("folder")  # each test works in an empty folder
 
+CLASSES = {"cat": "cat", "dog": "dog"}
+SOURCES = {"web": {"meanings": CLASSES, "noise": 0.2}, "lab": {"meanings": {"pet": ["cat", "dog"]}}}
 CHOSEN = ("--label", "species", "--model", "kernel", "--noise", "0.1", "--features", "size,weight")
 APPLY = ("apply", "data.csv", "decisions.csv", "--label", "species")
 
@@ -297,3 +299,30 @@ def test_an_audit_after_a_review_knows_what_was_decided(page):
         assert "--decisions decisions.csv" in summary["reproduce"]["command"]
         same.append((summary["wrong"], summary["n_to_check"], page["rows"]))
     assert same[0] == same[1]
+
+
+def test_rows_of_several_sources_are_reviewed_applied_and_audited_again(page):
+    frame = named(120, unlabeled=0, wrong=0.2)
+    frame["from"] = np.where(np.arange(120) % 4, "web", "lab")
+    frame["species"] = np.where(frame["from"] == "lab", "pet", frame["species"])
+    frame.to_csv("data.csv", index=False)
+    Path("both.json").write_text(json.dumps({"sources": SOURCES}))
+    words = ("--label", "species", "--model", "kernel", "--features", "size,weight")
+    words += ("--id", "name", "--source", "from", "--design", "both.json", "--force", "--json")
+    found = called("audit", "data.csv", *words, "--accept-above", "0.9")
+    assert found.code == 0, found.err
+    accepted = read_csv("data-audit/decisions.csv")
+    assert set(accepted["label"]) == {"cat", "dog"}  # the cells, without their source
+    for record in page["rows"]:
+        record["label"] = record["label"][-1]  # as the page writes it
+    reviewed(page, lambda record: record["suggestion"] if record["doubt"] > 0.5 else None)
+    assert called(*APPLY, "data-audit/decisions.csv", "--id", "name").code == 0
+    same = []
+    for data in ("data.csv", "data-corrected.csv"):
+        found = called("audit", data, *words, "--decisions", "decisions.csv")
+        assert found.code == 0, found.err
+        summary = json.loads(found.out)
+        assert summary["reviewed"]["n"] == len(read_csv("decisions.csv")) > 5
+        same.append((summary["wrong"], page["rows"]))
+    assert same[0] == same[1]
+    assert (read_csv("data-corrected.csv")["species"] != frame["species"]).sum() > 5

@@ -130,8 +130,12 @@ def accept_above(found: Audit, review: Review, proba: float):
 
 
 def _labels_or_none(found, rows):
-    """Return the labels of rows as decisions.csv has them: an empty cell is the missing label."""
-    labels = values_of_one_type(found.transition.labels)[found.label_index[rows]]
+    """Return the labels of rows as decisions.csv has them, which are their cells.
+
+    An empty cell is the missing label. A source is in another column of the table.
+    """
+    names = [name[-1] if isinstance(name, tuple) else name for name in found.transition.labels]
+    labels = values_of_one_type(names)[found.label_index[rows]]
     is_given = np.array([not is_missing(name) for name in found.transition.labels])
     return pd.Series(labels, dtype=object).where(is_given[found.label_index[rows]], None)
 
