@@ -326,3 +326,24 @@ def test_rows_of_several_sources_are_reviewed_applied_and_audited_again(page):
         same.append((summary["wrong"], page["rows"]))
     assert same[0] == same[1]
     assert (read_csv("data-corrected.csv")["species"] != frame["species"]).sum() > 5
+
+
+def test_a_class_of_the_design_that_no_label_names_is_decided_applied_and_known(page):
+    frame = named(120, names=("dog", "wolf", "cat"), unlabeled=0, wrong=0)
+    frame["species"] = frame["species"].replace("wolf", "canine")
+    frame.to_csv("data.csv", index=False)
+    meanings = {"dog": "dog", "canine": ["dog", "wolf"], "cat": "cat"}
+    Path("coarse.json").write_text(json.dumps({"meanings": meanings, "noise": 0.1}))
+    words = ("--label", "species", "--model", "kernel", "--features", "size,weight")
+    words += ("--design", "coarse.json", "--force", "--json")
+    assert called("audit", "data.csv", *words).code == 0
+    lines = reviewed(page, lambda record: "wolf" if record["label"] == "canine" else None)
+    assert len(lines) == 40
+    assert called(*APPLY).code == 0
+    for data in ("data.csv", "data-corrected.csv"):
+        found = called("audit", data, *words, "--decisions", "decisions.csv")
+        assert json.loads(found.out)["reviewed"]["n"] == 40, found.err
+    found = called("audit", "data-corrected.csv", *words)
+    assert found.code == 3
+    assert "holds ['wolf']; the known labels are ('dog', 'canine', 'cat')" in found.err
+    assert "They are classes of the design: if a review decided on them, pass --dec" in found.err

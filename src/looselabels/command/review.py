@@ -77,10 +77,10 @@ def read_review(frame, labels: Labels, id_column, paths) -> Review:
             stacklevel=2,
         )
     doubts = {m.row: m.decision.doubt for m in reviewed}
-    return Review(identity, y, _known_classes(reviewed, y, labels), doubts)
+    return Review(identity, y, _known_classes(reviewed, identity, y, labels), doubts)
 
 
-def _known_classes(matched, y, labels) -> list | None:
+def _known_classes(matched, identity, y, labels) -> list | None:
     """Return the decided class of each row; raise if there is no such class."""
     if not matched:
         return None
@@ -89,10 +89,17 @@ def _known_classes(matched, y, labels) -> list | None:
     decided = cells_as_labels(as_cells(m.decision.decided for m in matched), known=classes)
     for one, name in zip(matched, decided, strict=True):
         if name is not None and name not in classes:
+            means = (
+                "label rows of it, or pass --negative if its rows have no label"
+                if labels.design is None
+                else "add it to --design"
+            )
             raise TableError(
-                f"The decision about {short_repr(one.decision.id)} is the class "
-                f"{short_repr(name)}, which no label names; the classes are "
-                f"{listed(sorted(classes, key=str))}."
+                f"The decision about {identity.name} {short_repr(one.decision.id)} is the class "
+                f"{short_repr(name)}, which this audit does not know; it knows "
+                f"{listed(sorted(classes, key=str))}. Pass --negative, --design and --merge as in "
+                f"the audit that was reviewed. If the class is new, {means}. If it is misspelled, "
+                "correct the file of decisions."
             )
     by_row = {one.row: name for one, name in zip(matched, decided, strict=True)}
     return [by_row.get(row) for row in range(len(y))]
