@@ -597,7 +597,10 @@ def test_the_rows_that_are_most_surely_positive_come_first(positive):
     assert all(label is not None for label in table["label"][n:])
     values = 1 - positive.class_proba_given_label[table["row"][:n], 2]
     assert (np.diff(values) <= 1e-12).all()
-    assert 0 < positive.summary()["n_to_check"] == np.sum(values > 0.5) < n
+    n_to_check = positive.summary()["n_to_check"]
+    assert 0 < n_to_check == np.sum(values > 0.5) < n
+    is_first = [i < n_to_check for i in range(len(table))]
+    assert [record["to_check"] for record in positive.records()] == is_first
 
 
 def test_the_sentence_names_a_class_that_has_labels_if_one_is_possible(positive):

@@ -276,8 +276,17 @@ class Audit:
 
         The most doubted label comes first, or the unlabeled row that is most surely positive.
         """
-        value = self.doubt if self.question == "labels" else self.positive_proba
-        return np.lexsort((-value, ~self.is_asked, self.is_reviewed))
+        return np.lexsort((-self._value, ~self.is_asked, self.is_reviewed))
+
+    @cached_property
+    def is_to_check(self) -> np.ndarray:
+        """Which open rows more likely have a wrong label than not, or are of a labeled class."""
+        return self.is_open & (self._value > DOUBTED)
+
+    @property
+    def _value(self) -> np.ndarray:
+        """The probability that the question asks for."""
+        return self.doubt if self.question == "labels" else self.positive_proba
 
     def why(self, row) -> str:
         """Return one short clause about the label of a row."""
@@ -322,6 +331,7 @@ class Audit:
                 "label_proba": float(self.label_proba[i]),
                 "doubt": float(self.doubt[i]),
                 "why": self.why(i),
+                "to_check": bool(self.is_to_check[i]),
             }
             for i in rows
         ]
@@ -358,10 +368,9 @@ class Audit:
         matplotlib). `axes` are two matplotlib Axes; None: those of a new figure.
         """
         is_about_labels = self.question == "labels"
-        value = self.doubt if is_about_labels else self.positive_proba
         name = "doubt" if is_about_labels else "p(labeled class | x, unlabeled)"
         names = self.transition.classes, self.transition.labels
-        return AuditDisplay(value[self.is_asked], self.flow(), *names, name).plot(axes)
+        return AuditDisplay(self._value[self.is_asked], self.flow(), *names, name).plot(axes)
 
     def to_html(self, path, X=None, *, overwrite=False) -> None:
         """Write the report to the file `path`: one page without external files (needs jinja2).

@@ -39,12 +39,12 @@ def summarize(found) -> dict:
 
 def counts(found) -> dict:
     """Return the answers to both questions, and how many rows are more likely so than not."""
-    wrong, positive = _wrong(found), found.positive_proba[found.is_open] > DOUBTED
+    wrong, n_to_check = _wrong(found), int(found.is_to_check.sum())
     return {
         "n_rows": len(found.label_index),
         "n_labeled": int(found.is_labeled.sum()),
         "question": found.question,
-        "n_to_check": wrong["doubted"] if found.question == "labels" else int(positive.sum()),
+        "n_to_check": wrong["doubted"] if found.question == "labels" else n_to_check,
         "wrong": wrong,
         "unlabeled": _unlabeled(found),
     }

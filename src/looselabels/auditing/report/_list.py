@@ -39,12 +39,14 @@ def row_list(content: Mapping) -> dict:
     labels, suggestions = (_Names(row[key] for row in rows) for key in ("label", "suggestion"))
     columns, cells = _cells(content, rows)
     review = _review(content, rows)
+    to_check = [row.get("to_check", True) for row in rows]
     return {
         "unlabeled": unlabeled,
         "positions": positions,
         "id_name": name(content.get("id_name") or "Row") if has_ids else "Row (from 0)",
         "id_note": clean(content.get("id_note") or "") if has_ids else FROM_0,
-        "how_many": _how_many(content, len(rows)),
+        "how_many": _how_many(content, len(rows), sum(to_check)),
+        "n_to_check": sum(to_check) or len(rows),  # what the progress of a review refers to
         "columns": columns,
         "left_out": _left_out(content, rows, review),
         "rows": [
@@ -55,8 +57,9 @@ def row_list(content: Mapping) -> dict:
                 "why": row.get("why") or "",
                 "cells": shown,
                 "probabilities": _probabilities(row),
+                "to_check": check or not any(to_check),
             }
-            for row, shown in zip(rows, cells, strict=True)
+            for row, shown, check in zip(rows, cells, to_check, strict=True)
         ],
         "labels": labels.options(),
         "classes": suggestions.options(),
@@ -128,8 +131,11 @@ def _max_cell(n_cells: int) -> int:
 # --------------------------------------------------------------------------- sentences on the list
 
 
-def _how_many(content, n_listed: int) -> str:
-    """Return how many rows should be checked, and where those are that are not listed."""
+def _how_many(content, n_listed: int, n_first: int) -> str:
+    """Return how many rows should be checked, and where those are that are not listed.
+
+    The `n_first` rows of the list are to be checked.
+    """
     table, found = content.get("table_file"), []
     if is_about_unlabeled(content):
         n_to_check = sum(part["expected"] for part in counted_classes(content))
@@ -139,6 +145,13 @@ def _how_many(content, n_listed: int) -> str:
         rows = f"{count(n_to_check)} labels are more likely wrong than right"
     if is_number(n_to_check) and round(n_to_check) > n_listed:
         found.append(f"{rows}; this page lists the first {n_listed:,}.")
+    if 0 < n_first < n_listed:
+        is_so, others = "more likely wrong than right", "probably right"
+        if is_about_unlabeled(content):
+            is_so, others = "probably of a labeled class", "probably not"
+        found.append(
+            f"The first {n_first:,} are {is_so}; the other {n_listed - n_first:,} are {others}."
+        )
     if table:
         found.append(f"{name(table)} has all rows.")
     return " ".join(found)

@@ -8,6 +8,7 @@
   const [start, undo, download, dialog, menu] =
     ["start", "undo", "download", "choice", "choice-class"].map(find);
   const record = new Map(list.rows.map((row, i) => [row, rows[i]]));
+  const toCheck = list.rows.filter((row) => row.dataset.check === "yes");
   const decisions = new Map(); // of a row: what was decided, and the class
   const history = []; // of rows, each with its decision before
 
@@ -51,8 +52,10 @@
   };
 
   const showProgress = () => {
-    find("progress").textContent = `${decisions.size} of ${rows.length} decided`;
-    find("bar").value = decisions.size;
+    const n = toCheck.filter((row) => decisions.has(row)).length;
+    const others = decisions.size > n ? `, and ${decisions.size - n} more` : "";
+    find("progress").textContent = `${n} of ${toCheck.length} decided${others}`;
+    find("bar").value = n;
     download.disabled = decisions.size === 0;
     undo.disabled = history.length === 0;
   };
