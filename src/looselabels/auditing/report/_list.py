@@ -24,6 +24,7 @@ MAX_ROWS = 500  # that are listed
 MAX_COLUMNS = 20  # of the table that are shown
 MAX_PROBABILITIES = 3  # of each row
 MAX_CELL = 1_000  # letters
+LONG_CELL = 80  # letters; a column with longer cells gets more room
 MAX_CELLS = 600_000  # letters of all cells together; escaped, each takes up to five bytes
 MAX_REVIEW = 3_000_000  # bytes of names and identifiers, which cannot be shortened
 LONG_NUMBER = re.compile(r"-?\d+\.\d{5,}")
@@ -48,6 +49,7 @@ def row_list(content: Mapping) -> dict:
         "how_many": _how_many(content, len(rows), sum(to_check)),
         "n_to_check": sum(to_check) or len(rows),  # what the progress of a review refers to
         "columns": columns,
+        "is_long": [max(map(len, texts)) > LONG_CELL for texts in zip(*cells, strict=True)],
         "left_out": _left_out(content, rows, review),
         "rows": [
             {

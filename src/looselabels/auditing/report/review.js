@@ -47,7 +47,9 @@
     for (const button of row.querySelectorAll(".decide button")) {
       const isChosen = button.value === decided?.decision;
       button.setAttribute("aria-pressed", isChosen);
-      if (button.value === "change") button.textContent = isChosen ? decided.class : "Other…";
+      if (button.value !== "change") continue;
+      button.textContent = isChosen ? decided.class : "Other…";
+      button.title = isChosen ? decided.class : ""; // the button may be too small for it
     }
   };
 
