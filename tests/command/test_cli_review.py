@@ -347,3 +347,32 @@ def test_a_class_of_the_design_that_no_label_names_is_decided_applied_and_known(
     assert found.code == 3
     assert "holds ['wolf']; the known labels are ('dog', 'canine', 'cat')" in found.err
     assert "They are classes of the design: if a review decided on them, pass --dec" in found.err
+
+
+def test_unlabeled_rows_that_were_left_are_known_to_be_of_the_negative_class(page):
+    frame = named(200, wrong=0)
+    is_cat = np.arange(200) % 2 == 0
+    frame["species"] = np.where(is_cat & (np.arange(200) % 4 == 0), "cat", None)
+    frame.to_csv("data.csv", index=False)
+    words = ("--label", "species", "--negative", "dog", "--model", "kernel", "--id", "name")
+    words += ("--features", "size,weight", "--force", "--json")
+    found = called("audit", "data.csv", *words)
+    assert found.code == 0, found.err
+    is_cat = dict(zip(frame["name"], is_cat, strict=True))
+    lines = []
+    for record in page["rows"][30:70]:  # as the page does it: a row that is left is a dog
+        word, of_class = ("accept", "cat") if is_cat[record["id"]] else ("keep", "dog")
+        values = {"decision": word, "class": of_class, "doubt": record["positive_proba"]}
+        lines.append({name: (record | values)[name] for name in COLUMNS})
+    pd.DataFrame(lines, columns=COLUMNS).to_csv("decisions.csv", index=False)
+    n_cats = sum(line["class"] == "cat" for line in lines)
+    assert 0 < n_cats < 40
+    assert called(*APPLY, "--id", "name").code == 0
+    for data in ("data.csv", "data-corrected.csv"):
+        found = called("audit", data, *words, "--decisions", "decisions.csv")
+        said = f"Of 40 reviewed unlabeled rows {n_cats} were of a labeled class; "
+        assert said in found.err
+        expected = json.loads(found.out)["reviewed"]["expected"]
+        assert expected == pytest.approx(sum(line["doubt"] for line in lines))
+        assert not {record["id"] for record in page["rows"]} & {line["id"] for line in lines}
+    assert "dog" not in set(read_csv("data-corrected.csv")["species"])

@@ -131,3 +131,22 @@ def test_the_summary_counts_reviewed_labels_that_were_wrong(fitted):
     assert review.summary(found) == {"n": 3, "confirmed": 1, "expected": 1.5}
     only_unlabeled = review._replace(doubts={unlabeled[0]: 0.0})
     assert only_unlabeled.summary(found) is None
+    assert review._replace(known_classes=[None] * len(fitted.y)).summary(found) == {
+        **{"n": 3, "confirmed": 0, "expected": 1.5},
+    }
+
+
+def test_the_summary_counts_reviewed_rows_that_were_of_a_labeled_class(fitted):
+    y = [label if label == "cat" else None for label in fitted.y]
+    clf = DecoupledClassifier(GaussianNB(), negative="dog", refit=False, random_state=0)
+    found = audit(clf.fit(fitted.X, y), y)
+    a, b, c, d = np.flatnonzero(~found.is_labeled)[:4].tolist()
+    labeled = int(np.flatnonzero(found.is_labeled)[0])
+    known = [None] * len(y)
+    known[a], known[b], known[labeled] = "cat", "dog", "dog"
+    doubts = {a: 0.75, b: 0.5, c: 0.25, labeled: 0.9}
+    review = Review(identify(fitted.frame, label="species"), y, known, doubts)
+    assert review.summary(found) == {"n": 2, "confirmed": 1, "expected": 1.25}
+    old = review._replace(doubts=dict.fromkeys((a, b, d), 0.0))  # of a page of 0.1
+    assert old.summary(found) == {"n": 2, "confirmed": 1, "expected": None}
+    assert review._replace(doubts={c: 0.25}).summary(found) is None

@@ -332,6 +332,7 @@ class Audit:
                 "doubt": float(self.doubt[i]),
                 "why": self.why(i),
                 "to_check": bool(self.is_to_check[i]),
+                "positive_proba": float(self.positive_proba[i]),
             }
             for i in rows
         ]

@@ -43,20 +43,31 @@ class Review(NamedTuple):
     def summary(self, found: Audit) -> dict | None:
         """Return how many reviewed labels were wrong, and how many were expected to be.
 
-        Rows without a label are not counted. None: no label was reviewed.
+        If the audit asks about unlabeled rows: how many of those were of a labeled class. Rows that
+        it does not ask about are not counted. None: no other row was reviewed.
         """
-        rows = [row for row in self.doubts if found.is_labeled[row]]
-        if not rows or self.known_classes is None:
+        known, is_about_labels = self.known_classes, found.question == "labels"
+        if known is None:
             return None
-        position = {name: k for k, name in enumerate(found.transition.classes)}
-        known = [(row, self.known_classes[row]) for row in rows]
-        is_right = [
-            found.is_right[found.label_index[row], position[name]]
-            for row, name in known
-            if name is not None
-        ]
+        rows = [row for row in self.doubts if found.is_asked[row]]
+        classes = {row: known[row] for row in rows if known[row] is not None}
+        # the class of a label that was kept may be open, but then the label is right
+        rows = rows if is_about_labels else list(classes)
+        if not rows:
+            return None
+        index = [found.transition.classes.index(name) for name in classes.values()]
+        labels = found.label_index[list(classes)]
+        is_so = ~(
+            found.is_right[labels, index] if is_about_labels else found.is_never_labeled[index]
+        )
         expected = sum(self.doubts[row] for row in rows)
-        return {"n": len(rows), "confirmed": is_right.count(False), "expected": expected}
+        # without a label, pages of 0.1 recorded a doubt of 0
+        has_doubts = is_about_labels or expected > 0
+        return {
+            "n": len(rows),
+            "confirmed": int(is_so.sum()),
+            "expected": expected if has_doubts else None,
+        }
 
 
 def read_review(frame, labels: Labels, id_column, paths) -> Review:
@@ -126,7 +137,7 @@ def accept_above(found: Audit, review: Review, proba: float):
         [review.identity.ids[row] for row in rows.tolist()],
         _labels_or_none(found, rows),
         suggestion,
-        found.doubt[rows],
+        np.where(found.is_labeled, found.doubt, found.positive_proba)[rows],
         ["accept"] * len(rows),
         suggestion,
         review.identity.hashes(rows.tolist()),

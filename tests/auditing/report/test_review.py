@@ -303,6 +303,31 @@ def test_unlabeled_rows_are_left_or_get_a_class(visit, content):
 
 
 @pytest.mark.slow
+def test_rows_that_are_left_are_of_the_class_that_is_never_labeled(visit, content):
+    for i, row in enumerate(content["rows"]):
+        row |= {"label": None, "doubt": 0.0, "positive_proba": (i + 1) / 16}
+    content["rows"][1]["suggestion"] = SCRIPT  # the class without a label
+    content["rows"][2]["suggestion"] = "cat"
+    classes = [{"name": name, "expected": 5, "low": 3, "high": 8} for name in CLASSES[:3]]
+    content |= {"question": "unlabeled", "unlabeled": {"n_rows": 12, "classes": classes}}
+    page = visit(content)
+    assert f"leave unlabeled, because the class is {SCRIPT}" in page.locator(".keys").text_content()
+    start(page)
+    for key in "kaak":
+        page.keyboard.press(key)
+    found = [[row[1], *row[3:6]] for row in records(downloaded(page))]
+    assert found == [
+        ["", "0.0625", "keep", SCRIPT],
+        ["", "0.125", "keep", SCRIPT],  # an accepted suggestion that says the same
+        ["", "0.1875", "accept", "cat"],
+        ["", "0.25", "keep", SCRIPT],
+    ]
+    page.locator("#rows tbody tr").nth(1).focus()
+    page.keyboard.press("a")  # the same again clears it
+    assert progress(page) == "3 of 12 decided"
+
+
+@pytest.mark.slow
 def test_the_review_is_labeled_for_screen_readers(visit, content):
     page = visit(content)
     assert page.locator("#progress").get_attribute("role") == "status"

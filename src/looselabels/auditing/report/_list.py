@@ -43,6 +43,7 @@ def row_list(content: Mapping) -> dict:
     to_check = [row.get("to_check", True) for row in rows]
     return {
         "unlabeled": unlabeled,
+        "negative": negative_class(content, _classes(content, rows)),
         "positions": positions,
         "id_name": name(content.get("id_name") or "Row") if has_ids else "Row (from 0)",
         "id_note": clean(content.get("id_note") or "") if has_ids else FROM_0,
@@ -187,11 +188,15 @@ def _review(content, rows) -> dict | None:
     """Return what decisions.csv needs, exactly: identifiers, names, doubts.
 
     `names` holds each name once; classes, labels and suggestions are positions in it, and `kept` is
-    the position in `classes` of the class that the label names. The key under which the browser
-    stores decisions depends on all of it, so decisions never reach another page. None: there are no
-    rows, or names and identifiers are too long for a page.
+    the position in `classes` of the class that the label names or, without a label, of the class
+    that is never labeled. The doubt of a row without a label is the probability that it is of a
+    labeled class. The key under which the browser stores decisions depends on all of it, so
+    decisions never reach another page. None: there are no rows, or names and identifiers are too
+    long for a page.
     """
     classes = _classes(content, rows)
+    value = "positive_proba" if is_about_unlabeled(content) else "doubt"
+    negative = negative_class(content, classes)
     names: dict[str, int] = {}
     data = {
         "classes": [names.setdefault(exact_text(c), len(names)) for c in classes],
@@ -200,8 +205,8 @@ def _review(content, rows) -> dict | None:
                 "id": exact_text(row["id"]),
                 "label": names.setdefault(exact_text(_cell_of(row["label"])), len(names)),
                 "suggestion": names.setdefault(exact_text(row["suggestion"]), len(names)),
-                "kept": named_class(tuple_from_json(row["label"]), classes),
-                "doubt": row["doubt"] if is_number(row["doubt"]) else None,
+                "kept": _kept(row["label"], classes, negative),
+                "doubt": doubt if is_number(doubt := row.get(value, row["doubt"])) else None,
                 "hash": exact_text(row.get("hash")),
             }
             for row in rows
@@ -212,6 +217,21 @@ def _review(content, rows) -> dict | None:
     if not rows or len(escape(written)) > MAX_REVIEW:
         return None
     return {"data": written, "key": "looselabels-" + sha256(written.encode()).hexdigest()[:16]}
+
+
+def _kept(label, classes, negative) -> int | None:
+    """Return the position of the class of a row whose label is kept; None: it stays open."""
+    label = tuple_from_json(label)
+    if is_missing(label):
+        return None if negative is None else classes.index(negative)
+    return named_class(label, classes)
+
+
+def negative_class(content, classes):
+    """Return the class of unlabeled rows that are of no labeled class, if there is only one."""
+    labeled = {tuple_from_json(part["name"]) for part in counted_classes(content)}
+    never = [name for name in classes if labeled and name not in labeled]
+    return never[0] if len(never) == 1 else None
 
 
 def _classes(content, rows) -> Sequence:

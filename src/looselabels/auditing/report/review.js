@@ -79,8 +79,12 @@
     return later.find((other) => !decisions.has(other)) ?? later[0] ?? row;
   };
 
-  const decide = (row, decision, chosen = classOf[decision](record.get(row))) => {
+  const decide = (row, action, chosen = classOf[action](record.get(row))) => {
     const before = decisions.get(row);
+    // A row of the class that is never labeled is left without a label.
+    const { label, kept } = record.get(row);
+    const isLeft = names[label] === "" && kept !== null && chosen === names[classes[kept]];
+    const decision = isLeft ? "keep" : action;
     const isSame = before?.decision === decision && before.class === chosen;
     const next = isSame ? row : following(row);
     history.push([row, before]);
