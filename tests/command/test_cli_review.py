@@ -376,3 +376,23 @@ def test_unlabeled_rows_that_were_left_are_known_to_be_of_the_negative_class(pag
         assert expected == pytest.approx(sum(line["doubt"] for line in lines))
         assert not {record["id"] for record in page["rows"]} & {line["id"] for line in lines}
     assert "dog" not in set(read_csv("data-corrected.csv")["species"])
+
+
+def test_apply_says_how_to_audit_again_also_with_a_class_that_is_never_labeled(page):
+    frame = named(100, wrong=0)
+    frame["species"] = np.where(np.arange(100) % 3 == 0, "cat", None)
+    frame.to_csv("data.csv", index=False)
+    words = ("--label", "species", "--negative", "a dog", "--model", "kernel", "--force")
+    assert called("audit", "data.csv", *words).code == 0
+    row = page["rows"][0]
+    reviewed({"rows": [row]}, lambda _: "a dog", "my decisions.csv")
+    found = called("apply", "data.csv", "my decisions.csv", "--label", "species")
+    assert found.code == 0, found.err
+    again = "audit data.csv with --decisions 'my decisions.csv'."
+    assert f"To audit again with these decisions, {again}" in found.err
+    assert "has new labels, ['a dog']" in found.err
+    assert "add --unlabeled 'a dog' if they are the class of --negative" in found.err
+    for more in (("--decisions", "my decisions.csv"), ("--unlabeled", "a dog")):
+        assert called("audit", "data-corrected.csv", *words, *more).code == 0
+    found = called("apply", "data-corrected.csv", "my decisions.csv", *APPLY[3:], "-o", "b.csv")
+    assert "new labels" not in found.err

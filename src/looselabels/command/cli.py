@@ -384,7 +384,7 @@ def apply(data, decisions, out, force, debug, **options):
     paths, from the folder of the table, and labels; no image is moved.
     """
     from looselabels.command import workflow
-    from looselabels.command.decisions import correct
+    from looselabels.command.decisions import correct, next_steps
     from looselabels.command.image_folder import with_paths_from
     from looselabels.command.labels import Labels
     from looselabels.command.notes import collect_warnings
@@ -420,6 +420,8 @@ def apply(data, decisions, out, force, debug, **options):
     print_line(sentence)
     print_line(f"Table: {shortest(out)}")
     print_line(f"Changes: {shortest(log)}")
+    for step in next_steps(frame, labels, changes, data, decisions):
+        print_line(step)
 
 
 @main.command()

@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from looselabels._names import UNLABELED
+from looselabels._names import UNLABELED, listed
 from looselabels._validation import short_repr, some_of
 from looselabels.command.identity import Identity, identify
 from looselabels.command.labels import Labels, cells_as_labels
+from looselabels.command.shell import shell_word
+from looselabels.command.spelling import label_as_text
 from looselabels.command.tables import (
     TableError,
     arrow_table,
@@ -26,6 +28,7 @@ from looselabels.command.tables import (
 
 COLUMNS = ("id", "label", "suggestion", "doubt", "decision", "class", "hash")
 REVIEWED = "reviewed"  # a further column: "no" in rows that nobody looked at
+MAX_NAMED = 5  # new labels
 WORDS = ("keep", "accept", "change", "skip")
 
 
@@ -239,3 +242,30 @@ def correct(frame, labels: Labels, id_column, paths):
         f"{n_skipped:,} skipped."
     )
     return corrected, pd.DataFrame(log, columns=names, dtype=object), sentence
+
+
+def next_steps(frame, labels: Labels, changes, data, paths) -> list[str]:
+    """Return sentences on how to audit again after a table was corrected.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table before it was corrected.
+    labels : Labels
+        The column of labels, and which cells mean "no label".
+    changes : DataFrame
+        What changed; see `correct`.
+    data, paths : str and sequence of str
+        The name of the table, and the files with decisions.
+    """
+    words = " ".join(f"--decisions {shell_word(str(path))}" for path in paths)
+    found = [f"To audit again with these decisions, audit {shell_word(str(data))} with {words}."]
+    before = {label_as_text(label) for label in labels_now(frame, labels)}
+    new = sorted({name for name in changes["new_label"] if label_as_text(name) not in before})
+    if new:
+        words = " ".join(f"--unlabeled {shell_word(name)}" for name in new[:MAX_NAMED])
+        found.append(
+            f"The corrected table has new labels, {listed(new)}. To audit it without --decisions, "
+            f"add {words} if they are the class of --negative; with --design, add their meaning."
+        )
+    return found
