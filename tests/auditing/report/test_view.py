@@ -103,12 +103,16 @@ def test_spellings_of_a_label_are_one_finding_with_a_command():
     text = section(render(minimal_content() | {"variants": variants}), "rests")
     assert (
         "Before you rely on this 'Billing' and 'billing ' may be spellings of one label. "
-        "To merge them:looselabels audit t.csv --strip"
+        "To merge them: looselabels audit t.csv --strip"
     ) in text
     variants[0]["command"] = "looselabels audit --merge 'a  b'"  # both spaces are needed
     assert "--merge &#39;a  b&#39;</code>" in render(minimal_content() | {"variants": variants})
     many = section(render(minimal_content() | {"variants": variants * 21}), "rests")
     assert many.count("'billing '") == 20
+    assert many.count("looselabels audit --merge 'a b'") == 1
+    assert "To merge all spellings:" in many
+    long = [variants[0] | {"command": "looselabels audit " + "--merge a=b " * 500 + "--end"}]
+    assert "--end</code>" in render(minimal_content() | {"variants": long})  # it is not cut
     assert "1 more label has several spellings." in many
 
 

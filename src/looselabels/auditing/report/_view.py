@@ -39,6 +39,7 @@ MAX_DIFFERENCES = 12  # between what was assumed and what was estimated
 SMALLEST_DIFFERENCE = 0.005  # that is listed; smaller ones disappear by rounding
 MAX_IGNORED = 30  # ignored columns that are listed
 MAX_VARIANTS = 20  # groups of spellings that are listed
+MAX_COMMAND = 20_000  # letters; a command that was cut would do something else
 
 
 def view(content: Mapping) -> dict:
@@ -152,15 +153,17 @@ def _counts(classes) -> dict:
 
 
 def _variants(variants) -> dict:
-    """Return sentences on spellings of one label, each with the command that merges them."""
+    """Return sentences on spellings of one label, and the command that merges all of them."""
     found = [
-        (
-            f"{enumeration(part['labels'], write=quoted)} may be spellings of one label.",
-            printable(part.get("command") or ""),
-        )
+        f"{enumeration(part['labels'], write=quoted)} may be spellings of one label."
         for part in variants[:MAX_VARIANTS]
     ]
-    return {"found": found, "more": max(len(variants) - MAX_VARIANTS, 0)}
+    command = variants[0].get("command") if variants else None
+    return {
+        "found": found,
+        "more": max(len(variants) - MAX_VARIANTS, 0),
+        "command": printable(command or "", MAX_COMMAND),
+    }
 
 
 # ---------------------------------------------------------------------------------------- matrices
