@@ -396,3 +396,25 @@ def test_apply_says_how_to_audit_again_also_with_a_class_that_is_never_labeled(p
         assert called("audit", "data-corrected.csv", *words, *more).code == 0
     found = called("apply", "data-corrected.csv", "my decisions.csv", *APPLY[3:], "-o", "b.csv")
     assert "new labels" not in found.err
+
+
+@pytest.mark.parametrize("command", ["apply", "audit"])
+def test_decisions_that_name_rows_in_another_way_suggest_an_id(page, command):
+    named().assign(number=range(3, 103)).to_csv("data.csv", index=False)
+    words = ("audit", "data.csv", *CHOSEN, "--force", "--decisions", "decisions.csv")
+    words = APPLY if command == "apply" else words
+    audited("--id", "name")
+    reviewed(page, lambda record: record["label"])
+    found = called(*words)
+    assert found.code == 3
+    assert "no row has Line 'pet " in found.err
+    assert "Column 'name' has these identifiers: try --id name. Pass the table" in found.err
+    audited("--id", "number")  # most of these are numbers of lines too
+    reviewed(page, lambda record: record["label"])
+    assert "other cells changed in Line '" in called(*words).err
+    assert "Column 'number' has these identifiers: try --id number." in called(*words).err
+    audited()
+    reviewed(page, lambda record: record["label"])
+    found = called(*words, "--id", "name")
+    assert "These identifiers may count lines: try without --id." in found.err
+    assert called(*words).code == 0

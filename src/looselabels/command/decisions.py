@@ -29,6 +29,7 @@ from looselabels.command.tables import (
 COLUMNS = ("id", "label", "suggestion", "doubt", "decision", "class", "hash")
 REVIEWED = "reviewed"  # a further column: "no" in rows that nobody looked at
 MAX_NAMED = 5  # new labels
+OTHER_LABEL = "the label is neither the reviewed nor the decided one in"
 WORDS = ("keep", "accept", "change", "skip")
 
 
@@ -143,7 +144,7 @@ def match_decisions(decisions, identity: Identity, labels) -> list[Matched]:
         elif next(hashes) != decision.hash:
             problem = "other cells changed in"
         elif labels[row] not in (before, after):
-            problem = "the label is neither the reviewed nor the decided one in"
+            problem = OTHER_LABEL
         else:
             matched.append(Matched(row, decision, labels[row] != before))
             continue
@@ -174,11 +175,26 @@ def _one_per_id(decisions) -> list[Decision]:
 def _refuse(problems, n_decisions, identity):
     """Raise an error that names the decisions that do not fit, by problem."""
     parts = [f"{problem} {identity.name} {some_of(ids)}" for problem, ids in problems.items()]
+    all_ids = [name for ids in problems.values() for name in ids]
+    hint = "" if OTHER_LABEL in problems else _id_hint(all_ids, identity)  # it was found by its id
     raise TableError(
-        f"{sum(map(len, problems.values())):,} of {n_decisions:,} decisions cannot be matched: "
-        f"{'; '.join(parts)}. Pass the table that was audited, and what that audit had of "
+        f"{len(all_ids):,} of {n_decisions:,} decisions cannot be matched: "
+        f"{'; '.join(parts)}. {hint}Pass the table that was audited, and what that audit had of "
         "--label, --id, --unlabeled, --strip and --merge."
     )
+
+
+def _id_hint(ids, identity) -> str:
+    """Return a sentence on which --id may be missing, or an empty text."""
+    table = arrow_table(identity.cells)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        cells = column_as_text(column).to_pylist()
+        if name != identity.name and {*ids} <= {*cells} and len({*cells}) == len(cells):
+            option = f"--id {shell_word(name)}"
+            return f"Column {short_repr(name)} has these identifiers: try {option}. "
+    if identity.is_column and all(name.isdecimal() for name in ids):
+        return "These identifiers may count lines: try without --id. "
+    return ""
 
 
 def labels_now(frame, labels: Labels) -> list:
