@@ -44,6 +44,11 @@ def test_each_source_has_a_design_of_its_own():
     assert not doubted[frame["from"] == "checked"].any()
     assert (doubted == (frame["species"] != classes)).mean() > 0.95
     assert found["columns"]["used"] == 2  # the source is not a feature
+    accuracy = dict(found["source_accuracy"])
+    assert accuracy["checked"] > 0.95 > 0.85 > accuracy["web"] > 0.7
+    assert 0.8 < found["label_accuracy"] < 0.9  # sources need not be guessed
+    page = Path("data-audit/report.html").read_text()
+    assert f"that knows its source: checked {accuracy['checked']:.0%}, web " in page
     words = ("predict", "data-audit/model", "data.csv", "--label", "species")
     assert called(*words, "--source", "from").code == 0
     assert "was fitted with --source" in called(*words).err

@@ -5,7 +5,7 @@ a class that has labels (`Audit.question`). Here are the rows; `summary` has the
 of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from looselabels._files import check_parent, new_file
 from looselabels._names import read_classes, shown
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts, import_extra
-from looselabels.auditing.diagnose import Finding, diagnose, skill_of
+from looselabels.auditing.diagnose import Finding, diagnose, mean_skill, skills_of
 from looselabels.auditing.intervals import (
     draw,
     draw_from_mass,
@@ -138,7 +138,8 @@ def audit(
         )
     clf = clf.with_known_classes(decisions)
     model, groups = clf.label_model_, clf.label_scores_.groups
-    skill = skill_of(model, clf.label_scores_._replace(label_index=index))
+    skills = skills_of(model, clf.label_scores_._replace(label_index=index))
+    skill = mean_skill(skills)
     return Audit(
         model,
         index,
@@ -146,6 +147,7 @@ def audit(
         clf.class_proba_given_label_,
         bool(clf.converged_),
         label_accuracy=None if skill is None else skill.accuracy,
+        source_accuracy={name: s.accuracy for name, (s, _) in skills.items() if name is not None},
         share_infeasible=_share_infeasible(clf.label_scores_, clf.calibration_, model),
         findings=tuple(diagnose(clf, y)),
         copies_per_row=1.0 if groups is None else groups.copies_per_row,
@@ -170,6 +172,7 @@ class Audit:
     class_proba_given_label: np.ndarray
     converged: bool
     label_accuracy: float | None = None  #: how often the most probable label is the given one
+    source_accuracy: dict = field(default_factory=dict)  #: the same within each of merged data sets
     share_infeasible: float | None = None  #: rows whose p(label | x) no class distribution explains
     findings: tuple[Finding, ...] = ()  #: tests of the assumptions; see `diagnose`
     copies_per_row: float = 1.0  #: by which copies reduce the evidence; see `RowGroups`

@@ -21,6 +21,7 @@ def summarize(found) -> dict:
         "looselabels": __version__,
         **counts(found),
         "label_accuracy": found.label_accuracy,
+        "source_accuracy": list(map(list, found.source_accuracy.items())),
         "candidate_losses": found.candidate_losses,
         "design": _design(found),
         "sources": found.model.sources._asdict(),

@@ -79,6 +79,10 @@ def _sizes(content) -> list[tuple[str, str, str]]:
     if is_number(content.get("label_accuracy")):
         accuracy = percent(content["label_accuracy"])
         note = f"correctly, by a {_chosen(content)}model without the row"
+        sources = (content.get("source_accuracy") or ())[:MAX_CLASSES]
+        if sources:
+            parts = ", ".join(f"{name(source)} {percent(share)}" for source, share in sources)
+            note += f" that knows its source: {parts}"
         sizes.append(("Labels predicted", accuracy, note))
     return sizes
 
