@@ -190,19 +190,6 @@ def test_bad_folders_are_one_line(words, code, said):
     assert "fruits-audit" not in files()
 
 
-def test_decisions_on_a_folder_correct_its_table():
-    pytest.importorskip("PIL")
-    fruits()
-    assert called("audit", "fruits/", *QUICK, "--accept-above", "0.6").code == 0
-    found = called("apply", "fruits/", "fruits-audit/decisions.csv")
-    assert found.code == 0, found.err
-    table = read_csv("fruits-corrected.csv").set_index("path")["label"]
-    assert table["fruits/apple/03.png"] == "leaf"
-    assert table["fruits/leaf/03.png"] == "apple"
-    assert len(read_csv("fruits-corrected-changes.csv")) == 2
-    assert files("fruits/apple") == [f"{i:02}.png" for i in range(15)]  # no image was moved
-
-
 @pytest.mark.parametrize("place", [".", "tables", "fruits"])
 def test_the_corrected_table_of_a_folder_is_audited_where_it_is(place, monkeypatch):
     pytest.importorskip("PIL")
@@ -219,3 +206,16 @@ def test_the_corrected_table_of_a_folder_is_audited_where_it_is(place, monkeypat
     report = Path("better-audit/report.html").read_text()
     assert report.count("<img ") == 30
     assert "No sign of wrong labels" in report or "no single label is more likely" in report
+
+
+def test_decisions_on_a_folder_correct_its_table():
+    pytest.importorskip("PIL")
+    fruits()
+    assert called("audit", "fruits/", *QUICK, "--accept-above", "0.6").code == 0
+    found = called("apply", "fruits/", "fruits-audit/decisions.csv")
+    assert found.code == 0, found.err
+    table = read_csv("fruits-corrected.csv").set_index("path")["label"]
+    assert table["fruits/apple/03.png"] == "leaf"
+    assert table["fruits/leaf/03.png"] == "apple"
+    assert len(read_csv("fruits-corrected-changes.csv")) == 2
+    assert files("fruits/apple") == [f"{i:02}.png" for i in range(15)]  # no image was moved

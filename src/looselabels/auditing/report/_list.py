@@ -50,7 +50,6 @@ def row_list(content: Mapping) -> dict:
         "how_many": _how_many(content, len(rows), sum(to_check)),
         "n_to_check": sum(to_check) or len(rows),  # what the progress of a review refers to
         "columns": columns,
-        "is_long": [max(map(len, texts)) > LONG_CELL for texts in zip(*cells, strict=True)],
         "left_out": _left_out(content, rows, review),
         "rows": [
             {
@@ -64,6 +63,7 @@ def row_list(content: Mapping) -> dict:
             }
             for row, shown, check in zip(rows, cells, to_check, strict=True)
         ],
+        "is_long": [max(map(len, texts)) > LONG_CELL for texts in zip(*cells, strict=True)],
         "labels": labels.options(),
         "classes": suggestions.options(),
         "review": review,
