@@ -5,7 +5,7 @@ a class that has labels (`Audit.question`). Here are the rows; `summary` has the
 of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from looselabels._files import check_parent, new_file
 from looselabels._names import read_classes, shown
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts, import_extra
-from looselabels.auditing.diagnose import Finding, diagnose, skill_of
+from looselabels.auditing.diagnose import Finding, diagnose, mean_skill, skills_of
 from looselabels.auditing.intervals import (
     draw,
     draw_from_mass,
@@ -32,7 +32,7 @@ from looselabels.learning.classifier import DecoupledClassifier
 from looselabels.learning.decoupling import insert_known
 from looselabels.learning.label_model import LabelModel
 from looselabels.plotting import AuditDisplay
-from looselabels.transition import Transition, can_be_wrong, meanings
+from looselabels.transition import Transition, can_be_wrong
 
 POSSIBLE = 0.1  # doubt above which the most probable other class is named
 MAX_DIVERGENCE = 0.1  # nats; above this no combination of classes reproduces p(label | x)
@@ -138,7 +138,8 @@ def audit(
         )
     clf = clf.with_known_classes(decisions)
     model, groups = clf.label_model_, clf.label_scores_.groups
-    skill = skill_of(model, clf.label_scores_._replace(label_index=index))
+    skills = skills_of(model, clf.label_scores_._replace(label_index=index))
+    skill = mean_skill(skills)
     return Audit(
         model,
         index,
@@ -146,6 +147,7 @@ def audit(
         clf.class_proba_given_label_,
         bool(clf.converged_),
         label_accuracy=None if skill is None else skill.accuracy,
+        source_accuracy={name: s.accuracy for name, (s, _) in skills.items() if name is not None},
         share_infeasible=_share_infeasible(clf.label_scores_, clf.calibration_, model),
         findings=tuple(diagnose(clf, y)),
         copies_per_row=1.0 if groups is None else groups.copies_per_row,
@@ -170,6 +172,7 @@ class Audit:
     class_proba_given_label: np.ndarray
     converged: bool
     label_accuracy: float | None = None  #: how often the most probable label is the given one
+    source_accuracy: dict = field(default_factory=dict)  #: the same within each of merged data sets
     share_infeasible: float | None = None  #: rows whose p(label | x) no class distribution explains
     findings: tuple[Finding, ...] = ()  #: tests of the assumptions; see `diagnose`
     copies_per_row: float = 1.0  #: by which copies reduce the evidence; see `RowGroups`
@@ -219,7 +222,7 @@ class Audit:
     @cached_property
     def is_right(self) -> np.ndarray:
         """Which labels are right for which classes, (n_labels, n_classes)."""
-        return meanings(self.transition)
+        return self.transition.is_right
 
     @cached_property
     def is_labeled(self) -> np.ndarray:
@@ -276,8 +279,17 @@ class Audit:
 
         The most doubted label comes first, or the unlabeled row that is most surely positive.
         """
-        value = self.doubt if self.question == "labels" else self.positive_proba
-        return np.lexsort((-value, ~self.is_asked, self.is_reviewed))
+        return np.lexsort((-self._value, ~self.is_asked, self.is_reviewed))
+
+    @cached_property
+    def is_to_check(self) -> np.ndarray:
+        """Which open rows more likely have a wrong label than not, or are of a labeled class."""
+        return self.is_open & (self._value > DOUBTED)
+
+    @property
+    def _value(self) -> np.ndarray:
+        """The probability that the question asks for."""
+        return self.doubt if self.question == "labels" else self.positive_proba
 
     def why(self, row) -> str:
         """Return one short clause about the label of a row."""
@@ -322,6 +334,8 @@ class Audit:
                 "label_proba": float(self.label_proba[i]),
                 "doubt": float(self.doubt[i]),
                 "why": self.why(i),
+                "to_check": bool(self.is_to_check[i]),
+                "positive_proba": float(self.positive_proba[i]),
             }
             for i in rows
         ]
@@ -358,10 +372,9 @@ class Audit:
         matplotlib). `axes` are two matplotlib Axes; None: those of a new figure.
         """
         is_about_labels = self.question == "labels"
-        value = self.doubt if is_about_labels else self.positive_proba
         name = "doubt" if is_about_labels else "p(labeled class | x, unlabeled)"
         names = self.transition.classes, self.transition.labels
-        return AuditDisplay(value[self.is_asked], self.flow(), *names, name).plot(axes)
+        return AuditDisplay(self._value[self.is_asked], self.flow(), *names, name).plot(axes)
 
     def to_html(self, path, X=None, *, overwrite=False) -> None:
         """Write the report to the file `path`: one page without external files (needs jinja2).

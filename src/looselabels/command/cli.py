@@ -381,10 +381,11 @@ def apply(data, decisions, out, force, debug, **options):
     DECISIONS are files that the page of an audit or --accept-above wrote. The corrected table and
     a list of what changed, such as animals-corrected-changes.csv, are new files. If a decision
     does not fit the table, nothing is written. If DATA is a folder of images, the table has their
-    paths and labels; no image is moved.
+    paths, from the folder of the table, and labels; no image is moved.
     """
     from looselabels.command import workflow
-    from looselabels.command.decisions import correct
+    from looselabels.command.decisions import correct, next_steps
+    from looselabels.command.image_folder import with_paths_from
     from looselabels.command.labels import Labels
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_file
@@ -406,6 +407,8 @@ def apply(data, decisions, out, force, debug, **options):
         merge = read_merges(options["merge"])
         labels = Labels(options["label"], options["unlabeled"], strip=options["strip"], merge=merge)
         corrected, changes, sentence = correct(frame, labels, options["id"], decisions)
+    if Path(data).is_dir():  # so that the table can be used where it is
+        corrected = with_paths_from(corrected, data, out.absolute().parent)
     with (
         table_writer(out, force=force) as write_table,
         table_writer(log, force=force) as write_changes,
@@ -417,6 +420,8 @@ def apply(data, decisions, out, force, debug, **options):
     print_line(sentence)
     print_line(f"Table: {shortest(out)}")
     print_line(f"Changes: {shortest(log)}")
+    for step in next_steps(frame, labels, changes, data, decisions):
+        print_line(step)
 
 
 @main.command()

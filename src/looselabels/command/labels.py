@@ -12,7 +12,7 @@ from looselabels._validation import short_repr
 from looselabels.command.sources import nearest
 from looselabels.command.spelling import joined, label_as_text, respelled
 from looselabels.command.tables import row_location
-from looselabels.transition import Transition, is_missing
+from looselabels.transition import Transition, is_missing, named_class
 
 MIN_ROWS = 10  # needed for cross-validation
 MAX_UNSUSPICIOUS = 20  # distinct labels; with more, the column may be an identifier
@@ -47,7 +47,7 @@ def read_labels(frame, labels: Labels) -> list:
     known = () if labels.design is None else labels.design.labels
     column = labels_of(frame, labels, known)
     if labels.design is not None:
-        check_known(column, known, labels.column)
+        check_known(column, known, labels.column, labels.design.classes)
     given = [label for label in column if not is_missing(label)]
     # a dict keeps the order of the table; a set of text has another order in each run
     distinct = dict.fromkeys(given if labels.source is None else [label for _, label in given])
@@ -132,17 +132,23 @@ def cells_as_labels(cells, unlabeled=(), known=(), *, strip=False, merge=None) -
     return [labels[cell] for cell in values]
 
 
-def check_known(labels, known, column) -> None:
-    """Raise if the column contains labels that are not `known`."""
+def check_known(labels, known, column, classes=()) -> None:
+    """Raise if the column contains labels that are not `known`; they may be names of classes."""
     unknown = set(labels).difference(known)
     missing = sorted(filter(is_missing, unknown), key=str)
     wrong = sorted(unknown.difference(missing), key=str)
     if wrong:
         allowed = tuple(label for label in known if not is_missing(label))  # no cell spells None
+        hint = ""
+        if all(named_class(label, classes) is not None for label in wrong):
+            hint = (
+                " They are classes of the design: if a review decided on them, pass --decisions; "
+                'otherwise add labels for them, such as "wolf": "wolf".'
+            )
         raise ValueError(
             f"Column {short_repr(column)} holds {listed(wrong)}; the known labels are "
             f"{listed(allowed)}. Correct the cells, or use --merge, or --unlabeled if they mean "
-            "'no label'."
+            f"'no label'.{hint}"
         )
     if missing:
         source = f" of source {short_repr(missing[0][0])}" if missing[0] is not None else ""

@@ -59,11 +59,6 @@ def check_about_labels(options) -> None:
             "Pass either --source or a --noise rate; the design can have a rate for each source.",
         ),
         (
-            source is not None
-            and bool(options.get("decisions") or options.get("accept_above") is not None),
-            "--source cannot be combined with --decisions or --accept-above.",
-        ),
-        (
             options["label_rate"] is not None and negative is None,
             "--label-rate needs --negative, the class that is never labeled.",
         ),

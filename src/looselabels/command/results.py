@@ -24,6 +24,7 @@ from looselabels.command.notes import (
     describe,
     ignored_columns,
     why_no_count,
+    words_of_command,
 )
 from looselabels.command.review import Review
 from looselabels.command.spelling import spelling_variants
@@ -74,7 +75,10 @@ def page_content(found: Audit, labels: Labels, data, command, notes, features=No
     content |= {
         "data": data,
         "label_column": labels.column,
-        "warnings": [*notes, *ignored_columns(features), *violated_assumptions(found)],
+        "warnings": [
+            *(*notes, *ignored_columns(features)),
+            *map(words_of_command, violated_assumptions(found)),
+        ],
         "reproduce": {
             "command": command,
             "versions": {

@@ -11,6 +11,7 @@ from looselabels.command.features import Features, read_groups
 from looselabels.command.image_folder import LABEL, PATH, read_image_folder
 from looselabels.command.images import image_column
 from looselabels.command.labels import Labels
+from looselabels.command.notes import errors_of_command
 from looselabels.command.options import check_about_labels, is_feature_file
 from looselabels.command.spelling import read_merges
 from looselabels.command.tables import read_table
@@ -90,23 +91,27 @@ def fit(frame, y, labels, options, notes, proba=None, known_classes=None):
         if options["groups"] is not None:
             raise click.UsageError("Pass either --groups or --proba, which needs no fit.")
         label_proba = fitting.read_proba(proba, y, labels)
-        clf = fitting.fit_from_proba(label_proba, y, labels, known_classes=known_classes, seed=seed)
+        with errors_of_command(proba):
+            clf = fitting.fit_from_proba(
+                label_proba, y, labels, known_classes=known_classes, seed=seed
+            )
         return clf, None, None
     groups = read_groups(frame, options["groups"], labels.column)
     if labels.source not in (None, options["groups"]):
         frame = frame.drop(columns=labels.source)  # it is not a feature
     features, X = _features(frame, labels.column, options)
     notes.extend(features.notes)
-    clf = fitting.fit(
-        X,
-        y,
-        labels,
-        model=options["model"],
-        groups=groups,
-        known_classes=known_classes,
-        seed=seed,
-        n_jobs=jobs,
-    )
+    with errors_of_command():
+        clf = fitting.fit(
+            X,
+            y,
+            labels,
+            model=options["model"],
+            groups=groups,
+            known_classes=known_classes,
+            seed=seed,
+            n_jobs=jobs,
+        )
     return clf, X, features
 
 

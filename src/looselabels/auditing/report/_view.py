@@ -31,7 +31,7 @@ from looselabels.auditing.report._words import (
     verdict,
     warnings,
 )
-from looselabels.transition import meanings
+from looselabels.transition import guess_meanings
 
 MAX_CLASSES = 40  # in a table of classes
 MAX_ENTRIES = 150  # in the table below a chart
@@ -39,6 +39,7 @@ MAX_DIFFERENCES = 12  # between what was assumed and what was estimated
 SMALLEST_DIFFERENCE = 0.005  # that is listed; smaller ones disappear by rounding
 MAX_IGNORED = 30  # ignored columns that are listed
 MAX_VARIANTS = 20  # groups of spellings that are listed
+MAX_COMMAND = 20_000  # letters; a command that was cut would do something else
 
 
 def view(content: Mapping) -> dict:
@@ -78,6 +79,10 @@ def _sizes(content) -> list[tuple[str, str, str]]:
     if is_number(content.get("label_accuracy")):
         accuracy = percent(content["label_accuracy"])
         note = f"correctly, by a {_chosen(content)}model without the row"
+        sources = (content.get("source_accuracy") or ())[:MAX_CLASSES]
+        if sources:
+            parts = ", ".join(f"{name(source)} {percent(share)}" for source, share in sources)
+            note += f" that knows its source: {parts}"
         sizes.append(("Labels predicted", accuracy, note))
     return sizes
 
@@ -152,15 +157,17 @@ def _counts(classes) -> dict:
 
 
 def _variants(variants) -> dict:
-    """Return sentences on spellings of one label, each with the command that merges them."""
+    """Return sentences on spellings of one label, and the command that merges all of them."""
     found = [
-        (
-            f"{enumeration(part['labels'], write=quoted)} may be spellings of one label.",
-            printable(part.get("command") or ""),
-        )
+        f"{enumeration(part['labels'], write=quoted)} may be spellings of one label."
         for part in variants[:MAX_VARIANTS]
     ]
-    return {"found": found, "more": max(len(variants) - MAX_VARIANTS, 0)}
+    command = variants[0].get("command") if variants else None
+    return {
+        "found": found,
+        "more": max(len(variants) - MAX_VARIANTS, 0),
+        "command": printable(command or "", MAX_COMMAND),
+    }
 
 
 # ---------------------------------------------------------------------------------------- matrices
@@ -275,7 +282,9 @@ def _flows(content) -> list[dict]:
     parts, matrix = _flow_rows(content), _used_matrix(content) or _assumed_matrix(content)
     if parts is None or matrix is None:
         return []
-    (rows, labels, classes), is_right = parts, meanings(matrix)
+    rows, labels, classes = parts
+    is_right = content.get("is_right")  # summary.json of 0.1 lacks it
+    is_right = guess_meanings(matrix) if is_right is None else np.asarray(is_right, dtype=bool)
     is_unlabeled = is_right.all(axis=1)  # a label that is right for every class cannot be wrong
     found = []
     for title, unlabeled in (("Rows with a label", False), ("Rows without a label", True)):

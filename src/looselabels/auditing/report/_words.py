@@ -247,12 +247,17 @@ def reviewed_sentence(content: Mapping) -> str:
 
     >>> reviewed_sentence({"reviewed": {"n": 50, "confirmed": 31, "expected": 28.4}})
     'Of 50 reviewed labels 31 were wrong; 28 were expected.'
+
+    If the audit is about unlabeled rows, the sentence is about how many were of a labeled class.
     """
     reviewed = content.get("reviewed")
     if not reviewed or not reviewed["n"]:
         return ""
     n, confirmed, expected = (count(reviewed[k]) for k in ("n", "confirmed", "expected"))
-    return f"Of {n} reviewed labels {confirmed} were wrong; {expected} were expected."
+    found = f"Of {n} reviewed labels {confirmed} were wrong"
+    if is_about_unlabeled(content):
+        found = f"Of {n} reviewed unlabeled rows {confirmed} were of a labeled class"
+    return f"{found}; {expected} were expected." if is_number(reviewed["expected"]) else f"{found}."
 
 
 def warnings(content: Mapping) -> list[str]:
