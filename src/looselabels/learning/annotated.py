@@ -1,4 +1,4 @@
-"""From several labels per row to classes: p(class | x, answers) ∝ p(class | x) Π_a T_a[class, answer].
+"""From several labels per row to classes: p(class | x, answers) ∝ p(class | x) Π_a T_a[class, s_a].
 
     Y, what the user specified   ──design_annotations──▶  AnnotationDesign
     AnnotationDesign             ──infer_classes───────▶  AnnotatorInference   from answers alone
@@ -12,16 +12,13 @@ this row only through other rows.
 """
 
 import warnings
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from looselabels._names import listed, numbers_by_name
 from looselabels._progress import each
 from looselabels._rows import on_simplex
-from looselabels._validation import as_counts, check_class_prior, short_repr
-from looselabels.annotations import Annotations
+from looselabels._validation import as_counts
 from looselabels.estimation.annotators import (
     AnnotatorInference,
     annotator_accuracy,
@@ -30,6 +27,7 @@ from looselabels.estimation.annotators import (
 )
 from looselabels.estimation.calibration import TINY, Calibration, fit_class_calibration
 from looselabels.estimation.weighting import class_weights
+from looselabels.learning.annotation_design import AnnotationDesign, AnnotatorTransitions
 from looselabels.learning.label_design import (
     ESTIMATED,
     IMPLIED,
@@ -37,6 +35,7 @@ from looselabels.learning.label_design import (
     LabelDesign,
     Sources,
 )
+from looselabels.learning.label_model import LabelModel
 from looselabels.learning.training import Training
 from looselabels.learning.weighted_copies import Learned
 from looselabels.transition import Transition
@@ -44,17 +43,6 @@ from looselabels.transition import Transition
 MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
 SMALL_CHANGE = 0.02  # of p(class | x, answers), as a mean over rows: no further round
 N_CALIBRATIONS = 2  # per round: transitions depend on the calibration, and it depends on them
-
-
-class AnnotationDesign(NamedTuple):
-    """Who answered what, what the answers mean, and what is specified about the annotators."""
-
-    annotations: Annotations  #: with the labels that only a specified transition has
-    classes: tuple
-    meaning: np.ndarray  #: (n_classes, n_labels): p(label | class) if no answer is wrong
-    transitions: dict  #: specified ones by the position of the annotator; they stay fixed
-    class_prior: np.ndarray | None  #: as specified
-    sample_weight: np.ndarray | None
 
 
 class Annotated(NamedTuple):
@@ -90,17 +78,17 @@ def without_features(design: AnnotationDesign) -> Annotated:
 
 
 def learn_from_answers(
-    training: Training, learned: Learned, design: AnnotationDesign, found: Annotated,
+    training: Training, first: Learned, design: AnnotationDesign, found: Annotated,
     calibrate="classes", n_rounds=None,
 ) -> Annotated:  # fmt: skip
     """Let models learn the classes from all answers, each from what the one before it found.
 
-    `learned` is a model of the consensus, the result if there are no rounds, and `found` is what
-    the answers alone say. None as `n_rounds`: until p(class | x, answers) hardly changes. Rows
+    `found` is what the answers alone say. `first` is a model of the consensus; it is used if there
+    are no rounds. None as `n_rounds`: until p(class | x, answers) hardly changes. Rows
     without answers teach nothing in the first round: only the class shares are known of them.
     """
     if n_rounds == 0:
-        return _apply_model(training, learned, design, found, calibrate)
+        return _apply_model(training, first, design, found, calibrate)
     max_rounds = MAX_ROUNDS if n_rounds is None else n_rounds
     teaching = _only_rows_with_answers(training, design)
     for done in each(range(1, max_rounds + 1), max_rounds):
@@ -139,7 +127,61 @@ def _apply_model(training, learned, design, found, calibrate) -> Annotated:
     return Annotated(inference, correction.apply(class_proba), correction, learned.estimator)
 
 
-# ------------------------------------------------------------------------------------ the consensus
+# ------------------------------------------------------------------------------------- the results
+
+
+def annotator_transitions(design: AnnotationDesign, found: AnnotatorInference):
+    """Return the transition of each annotator by name."""
+    labels = design.annotations.labels
+    return AnnotatorTransitions(
+        design.annotations.annotators, found.transitions, design.classes, labels
+    )
+
+
+def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
+    """Return how an answer arises from the class, on average over the annotators."""
+    mass = found.inference.label_mass.sum(axis=0) + found.inference.pooled.mean(axis=0)
+    prior = design.class_prior
+    if prior is None:
+        weight = design.sample_weight
+        prior = np.average(found.inference.class_proba_given_label, axis=0, weights=weight)
+    return LabelModel(
+        transition=Transition(on_simplex(mass), design.classes, design.annotations.labels),
+        assumed=None,
+        class_prior=prior,
+        class_prior_interval=None,
+        strength=np.inf,
+        sources=_sources(design),
+    )
+
+
+def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
+    """Return a table of the annotators: answers, accuracy with a 90 % interval, and confusions.
+
+    A confusion is a class, the wrong label that it gets, and its share of the answers. The table is
+    a DataFrame, or a dict of columns if pandas is not installed.
+    """
+    accuracy = annotator_accuracy(found)
+    classes, labels = design.classes, design.annotations.labels
+    columns = {
+        "answers": accuracy.n_answers,
+        "accuracy": accuracy.accuracy,
+        "low": accuracy.low,
+        "high": accuracy.high,
+        "confusions": [
+            [(classes[y], labels[s], share) for y, s, share in of_one]
+            for of_one in accuracy.confusions
+        ],
+    }
+    try:
+        import pandas as pd
+    except ImportError:
+        return {"annotator": list(design.annotations.annotators)} | columns
+    index = pd.Index(design.annotations.annotators, name="annotator", tupleize_cols=False)
+    return pd.DataFrame(columns, index=index)
+
+
+# ----------------------------------------------------------------------------------- the consensus
 
 
 def design_consensus(design: AnnotationDesign, found: AnnotatorInference) -> LabelDesign:
@@ -149,10 +191,9 @@ def design_consensus(design: AnnotationDesign, found: AnnotatorInference) -> Lab
     others give depend on it: such rows are not learned from before x says something about them.
     """
     n_classes, given_answers = len(design.classes), found.class_proba_given_label
-    has_answers = design.annotations.answers.n_answers > 0
+    has_answers = design.has_answers
     label_index = np.where(has_answers, given_answers.argmax(axis=1), n_classes)
     labels = design.classes if has_answers.all() else (*design.classes, None)
-    prior = IMPLIED if design.class_prior is None else SPECIFIED
     consensus = LabelDesign(
         transition=Transition.identity(labels),
         label_index=label_index,
@@ -163,7 +204,7 @@ def design_consensus(design: AnnotationDesign, found: AnnotatorInference) -> Lab
         noise=0.0,
         strength=np.inf,
         label_weights=None,
-        sources=Sources(IMPLIED, ESTIMATED, prior, ESTIMATED),
+        sources=_sources(design),
     )
     proba = _consensus_transition(consensus, given_answers)
     return consensus._replace(transition=Transition(proba, design.classes, labels))
@@ -192,9 +233,15 @@ def _consensus_transition(labels: LabelDesign, class_proba) -> np.ndarray:
     return np.column_stack([answered * (1 - share), np.full(n_classes, share)])
 
 
+def _sources(design) -> Sources:
+    """Return where the numbers come from: whatever an annotator does is estimated."""
+    prior = ESTIMATED if design.class_prior is None else SPECIFIED
+    return Sources(label_rates=IMPLIED, noise=ESTIMATED, class_prior=prior, transition=ESTIMATED)
+
+
 def _only_rows_with_answers(training, design) -> Training:
-    has_answers = design.annotations.answers.n_answers > 0
-    if has_answers.all():
+    """Return the training in which rows without answers have weight 0."""
+    if design.has_answers.all():
         return training
-    weight = 1.0 if design.sample_weight is None else design.sample_weight
-    return training._replace(design=training.design._replace(sample_weight=weight * has_answers))
+    weight = design.has_answers * (1.0 if design.sample_weight is None else design.sample_weight)
+    return training._replace(design=training.design._replace(sample_weight=weight))
