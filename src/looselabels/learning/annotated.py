@@ -201,7 +201,9 @@ def quality_table(annotators, columns: dict):
     except ImportError:
         return {"annotator": list(annotators)} | columns
     index = pd.Index(annotators, name="annotator", tupleize_cols=False)
-    return pd.DataFrame(columns, index=index)
+    table = pd.DataFrame(columns, index=index)
+    # pandas would turn None into NaN
+    return table.assign(copy_of=pd.Series(columns["copy_of"], index, dtype=object))
 
 
 # ----------------------------------------------------------------------------------- the consensus
