@@ -280,6 +280,7 @@ def test_a_trusted_expert_decides():
     found = clf.classes_[clf.class_proba_given_label_[rows].argmax(axis=1)]
     assert_array_equal(found, FRAME["ann0"][rows])
     assert_array_equal(clf.transitions_["ann0"].proba, np.eye(3))
+    assert_allclose(clf.annotator_quality_.loc["ann0", ["accuracy", "low", "high"]].tolist(), 1)
 
 
 def test_coarse_labels_of_one_annotator_have_a_transition():

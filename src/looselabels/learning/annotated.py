@@ -38,7 +38,7 @@ from looselabels.learning.label_design import (
 from looselabels.learning.label_model import LabelModel, LabelScores
 from looselabels.learning.training import Training
 from looselabels.learning.weighted_copies import Learned
-from looselabels.transition import Transition
+from looselabels.transition import Transition, meanings
 
 MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
 SMALL_CHANGE = 0.04  # of p(class | x, answers), as a mean over rows: no further round
@@ -180,7 +180,7 @@ def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
     """Return a table of the annotators: answers, accuracy with a 90 % interval, and confusions.
 
     A confusion is a class, the wrong label that it gets, and its share of the answers. A copy has
-    the accuracy of the annotator that it copies.
+    the accuracy of the annotator that it copies, and a specified transition implies one.
     """
     accuracy, classes, labels = annotator_accuracy(found), design.classes, design.annotations.labels
     names = design.annotations.annotators
@@ -189,7 +189,10 @@ def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
         [(classes[y], labels[s], share) for y, s, share in accuracy.confusions[a]] for a in who
     ]
     copy_of = [None if a == position else names[a] for position, a in enumerate(who)]
-    numbers = [values[who] for values in (accuracy.accuracy, accuracy.low, accuracy.high)]
+    numbers = np.array([accuracy.accuracy, accuracy.low, accuracy.high])[:, who]
+    for a, proba in design.transitions.items():
+        right = meanings(Transition(proba, classes, labels)).T
+        numbers[:, a] = found.class_prior @ np.sum(proba * right, axis=1)
     columns = (design.n_answers, *numbers, confusions, copy_of)
     return quality_table(names, dict(zip(QUALITY, columns, strict=True)))
 
