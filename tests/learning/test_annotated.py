@@ -422,6 +422,13 @@ def test_copies_of_an_annotator_count_once(tmp_path):
     assert_array_equal(load(tmp_path / "copies").predict_proba_given_label(X, table), given)
 
 
+def test_experts_who_agree_because_they_are_right_are_no_copies():
+    table = FRAME.assign(expert=CLASSES, other=CLASSES)
+    clf = decoupled(LogisticRegression()).fit(X, table)
+    assert clf.annotator_quality_["copy_of"].tolist() == [None] * 10
+    assert share_right(clf) > 0.98
+
+
 def test_one_label_alone_is_refused():
     with pytest.raises(ValueError, match="Y contains only one label, 'c'"):
         decoupled().fit(X[:20], np.full((20, 2), "c", dtype=object))
