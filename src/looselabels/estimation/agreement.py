@@ -152,7 +152,7 @@ def unexplained_by_accuracy(pairs: list[EqualPair], right, wrong, level=1e-6) ->
     that are accurate do little harm, and experts are more accurate than others can confirm.
 
     >>> pair = EqualPair(0, 1, 40)
-    >>> unexplained_by_accuracy([pair], np.array([80.0, 80.0]), np.array([20.0, 20.0]))
+    >>> unexplained_by_accuracy([pair], np.array([70.0, 70.0]), np.array([30.0, 30.0]))
     [EqualPair(first=0, second=1, n_rows=40)]
     >>> unexplained_by_accuracy([pair], np.array([100.0, 100.0]), np.array([2.0, 2.0]))
     []
