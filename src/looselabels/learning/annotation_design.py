@@ -221,6 +221,11 @@ def _read_mapping(transition, annotations) -> dict[int, Transition]:
                 f"transition of annotator {short_repr(name)} must be a Transition; it is "
                 f"{short_repr(one)}."
             )
+        if None in annotations.labels and None not in one.labels:
+            raise ValueError(
+                f"transition of annotator {short_repr(name)} has no missing label, but a missing "
+                "answer is a label here. Add it, as in Transition.partial(classes, labeled=0.5)."
+            )
     return dict(zip(who.tolist(), transition.values(), strict=True))
 
 
@@ -238,9 +243,8 @@ def _common_classes(transitions) -> tuple:
 
 def _add_labels(annotations, transitions) -> Annotations:
     """Return the annotations with the labels of specified transitions that nobody used."""
-    labels = tuple(
-        dict.fromkeys([*annotations.labels, *(k for t in transitions for k in t.labels)])
-    )
+    unused = (label for one in transitions for label in one.labels)
+    labels = tuple(dict.fromkeys([*annotations.labels, *unused]))
     if None in labels and None not in annotations.labels:
         raise ValueError(
             "transition has a missing label, but a missing answer means that nobody was asked. "
