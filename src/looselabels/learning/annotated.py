@@ -43,7 +43,7 @@ from looselabels.learning.weighted_copies import Learned
 from looselabels.transition import Transition, meanings
 
 MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
-SMALL_CHANGE = 0.04  # of p(class | x, answers), as a mean over rows: no further round
+SMALL_CHANGE = 0.02  # of p(class | x, answers), as a mean over rows: no further round
 QUALITY = ("answers", "accuracy", "low", "high", "confusions", "copy_of")
 # Chance answers that are added before x says something about the annotators: with one answer per
 # row nobody disagrees, the answers look better than they are, and x would be believed too little.

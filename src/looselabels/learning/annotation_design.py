@@ -8,7 +8,8 @@ import numpy as np
 from looselabels._names import listed, numbers_by_name
 from looselabels._rows import on_simplex
 from looselabels._validation import check_class_prior, short_repr
-from looselabels.annotations import Annotations, Answers
+from looselabels.annotations import Annotations
+from looselabels.estimation.agreement import merge_annotators
 from looselabels.estimation.annotators import answer_likelihood
 from looselabels.estimation.calibration import TINY
 from looselabels.transition import Transition
@@ -165,21 +166,6 @@ def design_annotations(
         sample_weight=sample_weight,
         n_answers=np.bincount(annotations.answers.annotator, minlength=n_annotators),
         same_as=np.arange(n_annotators),
-    )
-
-
-def merge_annotators(answers: Answers, position, n_annotators) -> Answers:
-    """Return the answers by new annotators; of several answers for a row, the first remains.
-
-    >>> answers = Answers(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([1, 1, 0]), 2, 2, 2)
-    >>> merge_annotators(answers, np.array([0, 0]), 1).annotator
-    array([0, 0])
-    """
-    pairs = answers.row * n_annotators + position[answers.annotator]
-    pairs, first = np.unique(pairs, return_index=True)
-    row, annotator = np.divmod(pairs, n_annotators)
-    return answers._replace(
-        row=row, annotator=annotator, label=answers.label[first], n_annotators=n_annotators
     )
 
 
