@@ -21,6 +21,7 @@ from looselabels._names import (
     read_names,
     read_table,
     shown,
+    sorted_labels,
     swap_name,
 )
 from looselabels._validation import (
@@ -728,25 +729,7 @@ def _count_labels(y, negative, sample_weight=None):
             f"y contains only one label, {listed(counts)}. Name the class of the other samples, as "
             "in negative='other', and pass labeled= or class_prior=."
         )
-    return {name: counts[name] for name in _sorted_labels(counts)}, n_unlabeled
-
-
-def _sorted_labels(labels):
-    """Return the labels sorted; whole numbers of a float column become integers."""
-    for name in labels:
-        if isinstance(name, float) and not name.is_integer():
-            raise ValueError(
-                f"Unknown label type: y contains {name} and looks like a continuous target; "
-                "convert it to text if it is a label."
-            )
-    try:
-        return [int(name) if isinstance(name, float) else name for name in sorted(labels)]
-    except TypeError:
-        kinds = {type(name).__name__: name for name in labels}
-        raise ValueError(
-            f"labels must be of one type; y contains {' and '.join(kinds)}, as in "
-            f"{listed(kinds.values())}. Convert all of them to text."
-        ) from None
+    return {name: counts[name] for name in sorted_labels(counts)}, n_unlabeled
 
 
 def _labeled_share(counts, n_unlabeled, class_prior, negative):
