@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from looselabels._files import check_parent, new_file
 from looselabels._names import read_classes, shown
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts, import_extra
@@ -22,8 +21,8 @@ from looselabels.auditing.intervals import (
     draw,
     draw_from_mass,
 )
-from looselabels.auditing.pages import page_content, summary_html
-from looselabels.auditing.report import render, verdict
+from looselabels.auditing.pages import page_content, summary_html, write_page
+from looselabels.auditing.report import verdict
 from looselabels.auditing.summary import DOUBTED, counts, summarize
 from looselabels.estimation.sampling import sample_rows
 from looselabels.estimation.weighting import weighted_transition
@@ -380,16 +379,7 @@ class Audit:
         overwrite : bool, default=False
             Whether to replace an existing file.
         """
-
-        def check(target):
-            check_parent(target)
-            if target.is_dir():
-                raise IsADirectoryError(f"{target} is a folder; name a file in it.")
-            if target.exists() and not overwrite:
-                raise FileExistsError(f"{target} exists; overwrite=True replaces it.")
-
-        with new_file(path, check) as temporary:
-            temporary.write_text(render(*page_content(self, X)), encoding="utf-8")
+        write_page(path, *page_content(self, X), overwrite=overwrite)
 
     # -------------------------------------------------------------------------- summaries
 

@@ -1,0 +1,142 @@
+"""The consensus of several answers: numbers that follow by hand, summaries, pages."""
+
+import json
+
+import numpy as np
+import pytest
+
+from looselabels.annotations import Annotations
+from looselabels.auditing.consensus import ConsensusAudit, find_constant
+from looselabels.auditing.more_answers import MOST
+from looselabels.estimation.annotators import infer_from_annotators
+from looselabels.transition import Transition
+from tests.auditing.crowds import NAMES, crowd
+
+
+def audited(annotations, **parameters):
+    found = infer_from_annotators(None, annotations.answers)
+    names = [name for name in annotations.labels if name is not None]
+    typical = Transition(found.pooled[0], classes=names, labels=annotations.labels)
+    proba = found.class_proba_given_label
+    return ConsensusAudit(annotations, proba, typical, found, **parameters)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return audited(crowd()[0])
+
+
+# --------------------------------------------------------------------------------------------- rows
+
+
+def test_the_consensus_is_right_more_often_than_each_annotator():
+    annotations, truth = crowd(1000)
+    found = audited(annotations)
+    assert np.mean(found.consensus == truth) > 0.85
+    assert found.probability.mean() == pytest.approx(np.mean(found.consensus == truth), abs=0.04)
+
+
+def test_the_least_certain_rows_come_first(small):
+    table = small.table()
+    assert list(table) == ["row", "consensus", "probability", "n_answers", "more_answers"]
+    assert table["probability"].is_monotonic_increasing
+    assert sorted(table["row"]) == list(range(200))
+    open_rows = table[table["probability"] < 0.95]
+    assert (open_rows["more_answers"] > 0).all()
+    assert (table["more_answers"][len(open_rows) :] == 0).all()
+
+
+def test_a_record_says_who_said_what(small):
+    frame = small.annotations.to_frame()
+    for record in small.records(20):
+        said = frame.iloc[record["row"]].dropna().to_dict()
+        assert {who: label for label, people in record["answers"] for who in people} == said
+        assert record["n_answers"] == len(said)
+        sizes = [len(people) for _, people in record["answers"]]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+def test_rows_that_many_answers_do_not_settle_have_no_number():
+    found = audited(crowd(300, accuracies=(0.55, 0.55, 0.55))[0])
+    rows = found.records(5)
+    assert {row["more_answers"] for row in rows} == {None}
+    assert found.summary()["consensus"]["more_answers"][-1][0] is None
+    assert np.isinf(found.table()["more_answers"].iloc[0])
+
+
+def test_nobody_is_asked_if_a_missing_answer_is_a_label():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=300)
+    fires = rng.random((300, 4)) < 0.4
+    table = np.full((300, 4), None, dtype=object)
+    for a in range(4):  # each rule answers for one class only
+        rows = np.flatnonzero(fires[:, a] & ((truth == a % 2) | (rng.random(300) < 0.2)))
+        table[rows, a] = NAMES[a % 2]
+    found = audited(Annotations.from_table(table, missing_is_label=True))
+    assert found.more_answers is None
+    assert "more_answers" not in found.records(1)[0]
+    assert found.summary()["consensus"]["more_answers"] is None
+    assert found.table()["more_answers"].isna().all()
+
+
+# ------------------------------------------------------------------------------ annotators, summary
+
+
+def test_accuracies_have_intervals_and_confusions(small):
+    accuracies = [a["accuracy"] for a in small.annotators]
+    assert accuracies == sorted(accuracies, reverse=True)  # as they were drawn
+    for annotator in small.annotators:
+        assert annotator["low"] < annotator["accuracy"] < annotator["high"]
+    assert small.annotators[2]["confusions"][0][:2] in [("cat", "dog"), ("dog", "cat")]
+
+
+def test_the_summary_is_strict_json_and_its_numbers_add_up(small):
+    content = json.loads(json.dumps(small.summary(), allow_nan=False))
+    part = content["consensus"]
+    assert part["n_settled"] + part["n_open"] == content["n_rows"] == 200
+    assert sum(n_rows for _, n_rows in part["more_answers"]) == part["n_open"]
+    assert sum(a["answers"] for a in content["annotators"]) == content["n_answers"]
+    assert sum(c["consensus"] for c in content["class_shares"]) == 200
+    assert part["expected_wrong"] == pytest.approx(np.sum(1 - small.probability))
+    assert part["most"] == MOST
+
+
+def test_the_vote_is_not_counted_if_a_label_names_no_class():
+    annotations = Annotations.from_table(np.array([["cat", "pet"], ["dog", "pet"]] * 20, object))
+    inference = infer_from_annotators(
+        None, annotations.answers, designs=np.array([[0.5, 0, 0.5], [0, 0.5, 0.5]])
+    )
+    typical = Transition(inference.pooled[0], classes=NAMES, labels=annotations.labels)
+    found = ConsensusAudit(annotations, inference.class_proba_given_label, typical, inference)
+    assert found.summary()["consensus"]["n_unlike_vote"] is None
+
+
+def test_the_audit_shows_itself(small):
+    assert repr(small).startswith("ConsensusAudit(200 rows, ")
+    assert "The consensus is settled in" in repr(small)
+    html = small._repr_html_()
+    assert "<th>consensus</th>" in html
+    assert "to_html(path)" in html
+
+
+def test_the_page_has_the_open_rows_and_all_annotators(small, tmp_path):
+    pytest.importorskip("jinja2")
+    path = tmp_path / "page.html"
+    small.to_html(path)
+    page = path.read_text(encoding="utf-8")
+    assert page.count("<tr data-class=") == small.is_open.sum()
+    assert "Rows to ask about next" in page
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        small.to_html(path)
+
+
+def test_findings_are_warnings_on_the_page(tmp_path):
+    pytest.importorskip("jinja2")
+    annotations, _ = crowd()
+    table = annotations.to_frame().assign(lazy="cat")
+    annotations = Annotations.from_table(table)
+    found = audited(annotations)
+    findings = find_constant(annotations, found.class_proba_given_label, found.transition)
+    found = audited(annotations, findings=tuple(findings))
+    found.to_html(tmp_path / "page.html")
+    assert "answers of &#39;lazy&#39;" in (tmp_path / "page.html").read_text(encoding="utf-8")
