@@ -32,8 +32,9 @@ LAYERS = [
     *("command.tables", "command.places", "command.writing"),
     *("command.feature_file", "command.encoders", "command.images", "command.image_folder"),
     *("command.features", "command.spelling", "command.labels", "command.design"),
-    *("command.identity", "command.decisions", "command.review"),
+    *("command.identity", "command.answers", "command.decisions", "command.review"),
     *("command.fitting", "command.notes", "command.models", "command.results"),
+    "command.consensus",
     *("command.demo", "command.options", "command.workflow", "command.terminal", "command.cli"),
     "features",  # the encoders of the command, for users of the library
 ]

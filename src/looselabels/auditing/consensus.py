@@ -19,10 +19,8 @@ from looselabels.auditing.diagnose import Finding
 from looselabels.auditing.more_answers import MOST, SETTLED, answers_to_settle
 from looselabels.auditing.pages import page_content, summary_html, write_page
 from looselabels.auditing.report import verdict
-from looselabels.estimation.annotators import AnnotatorInference, annotator_accuracy
 from looselabels.transition import Transition, named_class
 
-LEVEL = 0.9  # of the intervals of accuracies
 COLUMNS = ("row", "consensus", "probability", "n_answers", "more_answers")
 
 
@@ -37,7 +35,8 @@ class ConsensusAudit:
     annotations: Annotations
     class_proba_given_label: np.ndarray  #: p(class | x, all answers), (n_rows, n_classes)
     transition: Transition  #: of a typical annotator
-    inference: AnnotatorInference  #: what is known about each annotator
+    transitions: np.ndarray  #: of each annotator, (n_annotators, n_classes, n_labels)
+    annotators: list[dict]  #: name, answers, accuracy, low and high, confusions of each annotator
     converged: bool = True
     findings: tuple[Finding, ...] = ()  #: annotators that break an assumption
     random_state: int = 0
@@ -132,34 +131,6 @@ class ConsensusAudit:
         named = zip(COLUMNS, columns, strict=True)
         return pandas.DataFrame({name: column[order] for name, column in named})
 
-    # ------------------------------------------------------------------------- annotators
-
-    @cached_property
-    def annotators(self) -> list[dict]:
-        """The annotators: answers, accuracy with its 90 % interval, most frequent confusions.
-
-        A confusion is (class, label, share of the answers that call this class so).
-        """
-        found = annotator_accuracy(self.inference, LEVEL)
-        classes, labels = self.transition.classes, self.annotations.labels
-        columns = zip(
-            self.annotations.annotators,
-            *(column.tolist() for column in found[:4]),
-            found.confusions,
-            strict=True,
-        )
-        return [
-            {
-                "name": name,
-                "answers": n_answers,
-                "accuracy": accuracy,
-                "low": low,
-                "high": high,
-                "confusions": [(classes[y], labels[s], share) for y, s, share in confusions],
-            }
-            for name, n_answers, accuracy, low, high, confusions in columns
-        ]
-
     # --------------------------------------------------------------- summaries and pages
 
     def _counts(self) -> dict:
@@ -208,7 +179,7 @@ class ConsensusAudit:
             **self._counts(),
             "class_shares": [{"name": n, "share": p, "consensus": k} for n, p, k in shares],
             "annotators": self.annotators,
-            "agreement": agreement(answers, proba, self.inference.transitions),
+            "agreement": agreement(answers, proba, self.transitions),
             "sources": {"transition": "pooled"},
             "transition": {
                 "classes": list(transition.classes),
