@@ -1,16 +1,19 @@
 """The consensus of several answers: numbers that follow by hand, summaries, pages."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from looselabels.annotations import Annotations
-from looselabels.auditing.consensus import ConsensusAudit, find_constant
+from looselabels.auditing.consensus import ConsensusAudit, audit_answers, find_constant
 from looselabels.auditing.more_answers import MOST
 from looselabels.estimation.annotators import annotator_accuracy, infer_from_annotators
 from looselabels.transition import Transition
 from tests.auditing.crowds import NAMES, crowd
+
+pd = pytest.importorskip("pandas")
 
 
 def audited(annotations, **parameters):
@@ -41,6 +44,90 @@ def quality(annotations, classes, found):
 @pytest.fixture(scope="module")
 def small():
     return audited(crowd()[0])
+
+
+# ------------------------------------------------------------------------------------ a classifier
+
+
+class Fitted(SimpleNamespace):
+    """What the audit reads of a classifier that was fitted to several answers per row."""
+
+    def predict_proba_given_label(self, X, Y):
+        return np.tile([0.5, 0.5], (len(X), 1))
+
+
+def fitted(annotations, **changes):
+    found = audited(annotations)
+    proba, labels = found.transitions, annotations.labels
+    known = {"annotators": annotations.annotators, "labels": labels, "proba": proba}
+    quality = pd.DataFrame(found.annotators).rename(columns={"name": "annotator"})
+    return Fitted(
+        **{
+            "annotators_": annotations.annotators,
+            "transitions_": SimpleNamespace(**known),
+            "transition_": found.transition,
+            "annotator_quality_": quality.set_index("annotator"),
+            "class_proba_given_label_": found.class_proba_given_label,
+            "converged_": True,
+            **changes,
+        }
+    )
+
+
+def test_a_classifier_is_audited_with_the_answers_of_its_fit():
+    annotations, _ = crowd()
+    found = audit_answers(fitted(annotations), annotations.to_frame())
+    expected = audited(annotations)
+    assert found.annotations == annotations
+    assert found.annotators == expected.annotators
+    assert found.summary() == expected.summary()
+
+
+def test_the_order_of_annotators_and_labels_is_that_of_the_classifier():
+    annotations, _ = crowd()
+    clf = fitted(annotations)
+    for names in ([2, 0, 1], [1]):  # fewer annotators, and so perhaps fewer labels
+        found = audit_answers(clf, annotations.to_frame()[names])
+        assert found.annotations.annotators == (0, 1, 2)
+        frame = found.annotations.to_frame()
+        assert frame[names].equals(annotations.to_frame()[names])
+
+
+def test_columns_of_quality_can_be_a_dict():
+    annotations, _ = crowd()
+    clf = fitted(annotations)
+    columns = clf.annotator_quality_.reset_index().to_dict("list")
+    found = audit_answers(fitted(annotations, annotator_quality_=columns), annotations)
+    assert found.annotators == audit_answers(clf, annotations).annotators
+
+
+def test_other_rows_are_audited_by_their_features():
+    annotations, _ = crowd()
+    found = audit_answers(fitted(annotations), annotations.take([0, 1, 2]), X=np.zeros((3, 2)))
+    assert found.probability.tolist() == [0.5] * 3
+
+
+def test_rows_of_another_table_need_their_features():
+    annotations, _ = crowd()
+    with pytest.raises(ValueError, match="Y has 3 rows; the classifier was fitted to 200"):
+        audit_answers(fitted(annotations), annotations.take([0, 1, 2]))
+
+
+def test_unknown_annotators_and_labels_are_named():
+    annotations, _ = crowd()
+    clf, table = fitted(annotations), annotations.to_frame()
+    with pytest.raises(ValueError, match=r"annotators of Y contain \['zoe'\]"):
+        audit_answers(clf, table.assign(zoe="cat"))
+    table.loc[0, 0] = "cow"
+    with pytest.raises(ValueError, match=r"labels of Y contain \['cow'\]"):
+        audit_answers(clf, table)
+
+
+def test_an_annotator_who_always_says_the_same_is_a_finding():
+    annotations, _ = crowd()
+    annotations = Annotations.from_table(annotations.to_frame().assign(lazy="cat"))
+    (finding,) = audit_answers(fitted(annotations), annotations).findings
+    assert finding.words.startswith("All 200 answers of 'lazy' are 'cat'")
 
 
 # --------------------------------------------------------------------------------------------- rows

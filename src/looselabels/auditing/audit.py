@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from looselabels._names import read_classes, shown
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts, import_extra
+from looselabels.auditing.consensus import audit_answers
 from looselabels.auditing.diagnose import Finding, diagnose, skill_of
 from looselabels.auditing.intervals import (
     draw,
@@ -76,8 +77,9 @@ def audit(
     ----------
     clf : DecoupledClassifier, or a Pipeline that ends with one
         Fitted.
-    y : column of shape (n_samples,)
-        The labels as given.
+    y : column of shape (n_samples,), or table of shape (n_samples, n_annotators)
+        The labels as given. If the classifier was fitted to several answers per row, these answers;
+        the result is then a `ConsensusAudit`.
     X : features that the classifier accepts, optional
         Rows other than those of the fit. Required for a model that was loaded from a file, which
         does not contain its training rows.
@@ -115,6 +117,11 @@ def audit(
         X = X if X is None else clf[:-1].transform(X)
         clf = clf[-1]
     check_is_fitted(clf, "converged_")
+    if getattr(clf, "annotators_", None) is not None:
+        if decisions is not None:
+            raise ValueError("decisions cannot be combined with several answers per row.")
+        # the type of the result follows from y, which a type checker does not see
+        return audit_answers(clf, y, X, random_state=random_state)  # type: ignore[return-value]
     index, known = clf.transition_.label_index(y), None
     if decisions is not None:
         known = read_classes("decisions", decisions, clf.transition_.classes, len(index))

@@ -11,7 +11,7 @@ from itertools import groupby
 import numpy as np
 
 from looselabels import __version__
-from looselabels._names import shown
+from looselabels._names import listed, shown
 from looselabels._validation import import_extra
 from looselabels.annotations import Annotations
 from looselabels.auditing.agreement import agreement, constant_annotators, rows_unlike_vote
@@ -22,6 +22,85 @@ from looselabels.auditing.report import verdict
 from looselabels.transition import Transition, named_class
 
 COLUMNS = ("row", "consensus", "probability", "n_answers", "more_answers")
+
+
+def audit_answers(clf, Y, X=None, *, random_state=0) -> "ConsensusAudit":
+    """Return the audit of a classifier that was fitted to several answers per row.
+
+    Parameters
+    ----------
+    clf : DecoupledClassifier
+        Fitted to a table of answers, or to `Annotations`.
+    Y : table of shape (n_samples, n_annotators) or Annotations
+        The answers as given.
+    X : features that the classifier accepts, optional
+        Rows other than those of the fit.
+    random_state : int, default=0
+        Seed of the futures from which the number of further answers follows.
+    """
+    known = clf.transitions_
+    annotations = _with_names_of(known, Y)
+    if X is not None:
+        proba = clf.predict_proba_given_label(X, Y)
+    elif not hasattr(clf, "class_proba_given_label_"):
+        raise ValueError("A model loaded from a file has no rows; pass them: audit(clf, Y, X).")
+    elif len(annotations) != len(clf.class_proba_given_label_):
+        raise ValueError(
+            f"Y has {len(annotations)} rows; the classifier was fitted to "
+            f"{len(clf.class_proba_given_label_)}. Pass the rows that Y belongs to: "
+            "audit(clf, Y, X)."
+        )
+    else:
+        proba = clf.class_proba_given_label_
+    return ConsensusAudit(
+        annotations,
+        proba,
+        clf.transition_,
+        known.proba,
+        _records(clf.annotator_quality_),
+        bool(clf.converged_),
+        tuple(find_constant(annotations, proba, clf.transition_)),
+        random_state,
+    )
+
+
+def _with_names_of(known, Y) -> Annotations:
+    """Return answers with the annotators and labels of the classifier, in its order."""
+    found = Y
+    if not isinstance(Y, Annotations):
+        found = Annotations.from_table(Y, missing_is_label=None in known.labels)
+    people = _positions("annotators", found.annotators, known.annotators)
+    labels = _positions("labels", found.labels, known.labels)
+    missing = found.answers.missing_label
+    answers = found.answers._replace(
+        annotator=people[found.answers.annotator],
+        label=labels[found.answers.label],
+        n_annotators=len(known.annotators),
+        n_labels=len(known.labels),
+        missing_label=None if missing is None else int(labels[missing]),
+    )
+    return Annotations(known.annotators, known.labels, answers)
+
+
+def _positions(argument, names, known) -> np.ndarray:
+    """Return the position in `known` of each name; raise if one is not there."""
+    position = {name: i for i, name in enumerate(known)}
+    unknown = [name for name in names if name not in position]
+    if unknown:
+        raise ValueError(
+            f"{argument} of Y contain {listed(unknown)}; the classifier knows {listed(known)}."
+        )
+    return np.array([position[name] for name in names], dtype=np.intp)
+
+
+def _records(quality) -> list[dict]:
+    """Return the rows of `annotator_quality_`, a DataFrame or a dict of columns."""
+    columns = quality if isinstance(quality, dict) else quality.reset_index()
+    names = ("annotator", "answers", "accuracy", "low", "high", "confusions")
+    keys = ("name", *names[1:])
+    values = [np.asarray(columns[name], dtype=object).tolist() for name in names[:-1]]
+    values.append(list(columns["confusions"]))
+    return [dict(zip(keys, row, strict=True)) for row in zip(*values, strict=True)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -550,7 +550,7 @@ def _draw(transition, file, kind):
 def _audit_answers(data, out, options, check, excel_safe, quiet):
     """Audit several answers per row; return the classifier and the content of the page."""
     from looselabels._files import new_folder
-    from looselabels.auditing.audit import audit as audit_rows
+    from looselabels.auditing.consensus import audit_answers
     from looselabels.command import consensus, results, workflow
     from looselabels.command.models import write_model
     from looselabels.command.notes import collect_warnings
@@ -564,7 +564,7 @@ def _audit_answers(data, out, options, check, excel_safe, quiet):
         begin("fitting")
         clf, X, features = workflow.fit_answers(rest, annotations, options, notes)
         begin("auditing")
-        found = audit_rows(clf, annotations, random_state=options["seed"])
+        found = audit_answers(clf, annotations, random_state=options["seed"])
         notes += format_note(data)
         about = (_file_name(data), repeatable_command(), notes, features, options["seed"])
         content = consensus.page_content(found, *about)

@@ -120,7 +120,7 @@ def _whisker(low, high) -> tuple[float, float] | None:
 
 
 def _confusions(annotator) -> str:
-    """Return which classes get which other labels, with p(label | class)."""
+    """Return which classes get which other labels, as shares of the answers."""
     found = (annotator.get("confusions") or ())[:MAX_CONFUSIONS]
     return "; ".join(f"{name(y)} as {name(s)} {percent(share)}" for y, s, share in found)
 
