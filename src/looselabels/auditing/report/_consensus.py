@@ -35,7 +35,11 @@ def consensus_facts(content: Mapping) -> list[tuple[str, str, str]]:
         ("Rows", count(n_rows), unanswered),
         ("Answers", count(content["n_answers"]), per_row),
         ("Settled", count(part["n_settled"]), settled),
-        ("Probably wrong", count(part["expected_wrong"]), "classes of the consensus, as expected"),
+        (
+            "Probably wrong",
+            count(part["expected_wrong"]),
+            "expected rows with a wrong consensus",
+        ),
     ]
     observed = (content.get("agreement") or {}).get("observed")
     if is_number(observed):
