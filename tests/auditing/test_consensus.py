@@ -234,3 +234,22 @@ def test_findings_are_warnings_on_the_page(tmp_path):
     found = audited(annotations, findings=tuple(findings))
     found.to_html(tmp_path / "page.html")
     assert "answers of &#39;lazy&#39;" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_number_of_further_answers_holds_in_half_of_real_futures():
+    """The annotators really answer again; the audit knows only its estimates of them."""
+    rng, accuracies = np.random.default_rng(1), np.linspace(0.6, 0.95, 20)
+    annotations, truth = crowd(600, accuracies, asked=0.1)
+    found = audited(annotations)
+    in_time = []
+    for row in np.flatnonzero(found.is_open & np.isfinite(found.more_answers)):
+        proba, needed = found.class_proba_given_label[row], int(found.more_answers[row])
+        most_probable = []
+        for who in rng.integers(20, size=needed):
+            is_right = rng.random() < accuracies[who]
+            proba = proba * found.transitions[who, :, truth[row] if is_right else 1 - truth[row]]
+            proba = proba / proba.sum()
+            most_probable.append(proba.max())
+        in_time.append(max(most_probable) >= 0.95)
+    assert len(in_time) > 200
+    assert 0.45 < np.mean(in_time) < 0.75  # more than half, because numbers of answers are whole

@@ -106,9 +106,10 @@ def test_the_terminal_has_the_verdict_and_the_main_numbers(audited):
 
 def test_the_page_repeats_the_command_without_folders(audited):
     wide = (audited.folder / "pets-audit" / "report.html").read_text(encoding="utf-8")
-    assert "looselabels audit pets.csv --label ann --label bob --label eve --id name" in wide
+    assert "looselabels audit pets.csv --label ann --label bob --label eve" in wide
     long = (audited.folder / "rows-audit" / "report.html").read_text(encoding="utf-8")
-    assert "looselabels audit rows.csv --annotations answers.csv --id name" in long
+    assert "looselabels audit rows.csv --annotations answers.csv" in long
+    assert "elsewhere" not in long
 
 
 def test_the_model_predicts_rows_without_answers(audited):

@@ -40,7 +40,7 @@ def describe(found: ConsensusAudit, features: Features | None) -> list[str]:
     """Return sentences on what was assumed about the answers."""
     learned = "The features of a row and its answers are combined: p(class | x, answers)."
     return [
-        "Where an annotator gave no answer, nobody asked: it says nothing about the class.",
+        "A missing answer means that the annotator was not asked. It says nothing about the class.",
         "Each annotator has a transition of their own. With few answers, it is close to that of a "
         "typical annotator.",
         learned if features else "There are no features: classes follow from the answers alone.",
