@@ -37,6 +37,15 @@ def audit_answers(clf, Y, X=None, *, random_state=0) -> "ConsensusAudit":
         Rows other than those of the fit.
     random_state : int, default=0
         Seed of the futures from which the number of further answers follows.
+
+    Examples
+    --------
+    >>> from looselabels import DecoupledClassifier
+    >>> votes = np.array([["cat"] * 3] * 20 + [["dog"] * 3] * 20 + [["cat", "dog", None]])
+    >>> clf = DecoupledClassifier().fit(None, votes)
+    >>> found = audit_answers(clf, votes)
+    >>> found.table().head(1)[["row", "n_answers"]].values.tolist()
+    [[40, 2]]
     """
     known = clf.transitions_
     annotations = _with_names_of(known, Y)

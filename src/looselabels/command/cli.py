@@ -181,7 +181,8 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     DATA is a CSV, Parquet, Feather, Excel (.xlsx) or JSON lines (.jsonl) file, - for CSV from
     stdin, or a folder of images with one subfolder per class. The folder of results contains
     labels.csv (the table with suggestions; .parquet or .feather if DATA is such a file),
-    report.html, summary.json, transition.json and model/.
+    report.html, summary.json, transition.json and model/. With several answers per row, labels.csv
+    has the class that they suggest, and annotators.csv how accurate each annotator is.
     """
     from looselabels._files import new_folder
     from looselabels.auditing.audit import audit as audit_rows
