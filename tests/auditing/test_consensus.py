@@ -6,8 +6,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from looselabels import DecoupledClassifier, load, save
 from looselabels.annotations import Annotations
+from looselabels.auditing.audit import audit
 from looselabels.auditing.consensus import ConsensusAudit, audit_answers, find_constant
 from looselabels.auditing.more_answers import MOST
 from looselabels.estimation.annotators import annotator_accuracy, infer_from_annotators
@@ -94,6 +99,14 @@ def test_the_order_of_annotators_and_labels_is_that_of_the_classifier():
         assert frame[names].equals(annotations.to_frame()[names])
 
 
+def test_an_array_has_all_annotators_in_their_order():
+    table = crowd()[0].to_frame().set_axis(["ann", "bob", "eve"], axis=1)
+    clf = fitted(Annotations.from_table(table))
+    assert audit_answers(clf, table.to_numpy()).annotations == Annotations.from_table(table)
+    with pytest.raises(ValueError, match="array with 2 columns; the classifier was fitted to 3"):
+        audit_answers(clf, table.to_numpy()[:, :2])
+
+
 def test_columns_of_quality_can_be_a_dict():
     annotations, _ = crowd()
     clf = fitted(annotations)
@@ -106,6 +119,43 @@ def test_other_rows_are_audited_by_their_features():
     annotations, _ = crowd()
     found = audit_answers(fitted(annotations), annotations.take([0, 1, 2]), X=np.zeros((3, 2)))
     assert found.probability.tolist() == [0.5] * 3
+
+
+@pytest.fixture(scope="module")
+def learned():
+    """A pipeline that was fitted to features and answers, with both and with the classes."""
+    annotations, truth = crowd(300, asked=0.5)
+    X = np.random.default_rng(0).normal(size=(300, 2)) + 1.5 * truth[:, None]
+    clf = make_pipeline(StandardScaler(), DecoupledClassifier(GaussianNB(), random_state=0))
+    return SimpleNamespace(clf=clf.fit(X, annotations), X=X, Y=annotations, truth=truth)
+
+
+def test_the_audit_of_a_fitted_classifier_uses_features_and_answers(learned):
+    found = audit(learned.clf, learned.Y)
+    assert isinstance(found, ConsensusAudit)
+    assert np.array_equal(found.class_proba_given_label, learned.clf[-1].class_proba_given_label_)
+    alone = audited(learned.Y)
+    right, right_alone = (np.mean(a.consensus == learned.truth) for a in (found, alone))
+    assert right > right_alone + 0.05
+
+
+def test_a_fitted_classifier_audits_other_rows(learned, tmp_path):
+    rows, expected = learned.Y.take([5, 3]), learned.clf[-1].class_proba_given_label_[[5, 3]]
+    found = audit(learned.clf, rows, learned.X[[5, 3]])
+    assert np.abs(found.class_proba_given_label - expected).max() < 0.2  # not out of sample
+    pytest.importorskip("skops")
+    save(learned.clf[-1], tmp_path / "model")
+    loaded, X = load(tmp_path / "model"), learned.clf[0].transform(learned.X[[5, 3]])
+    again = audit(loaded, rows, X)
+    assert np.allclose(again.class_proba_given_label, found.class_proba_given_label)
+    assert again.annotators == found.annotators
+    with pytest.raises(ValueError, match="A model loaded from a file has no rows"):
+        audit(loaded, rows)
+
+
+def test_decisions_are_about_one_label_per_row(learned):
+    with pytest.raises(ValueError, match="decisions cannot be combined with several answers"):
+        audit(learned.clf, learned.Y, decisions=["cat"] * 300)
 
 
 def test_rows_of_another_table_need_their_features():

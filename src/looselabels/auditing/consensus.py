@@ -74,11 +74,20 @@ def audit_answers(clf, Y, X=None, *, random_state=0) -> "ConsensusAudit":
 
 
 def _with_names_of(known, Y) -> Annotations:
-    """Return answers with the annotators and labels of the classifier, in its order."""
-    found = Y
+    """Return answers with the annotators and labels of the classifier, in its order.
+
+    The columns of a DataFrame are some of the annotators; an array has all of them, in order.
+    """
+    found, people = Y, np.arange(len(known.annotators))
     if not isinstance(Y, Annotations):
         found = Annotations.from_table(Y, missing_is_label=None in known.labels)
-    people = _positions("annotators", found.annotators, known.annotators)
+    if isinstance(Y, Annotations) or hasattr(Y, "columns"):
+        people = _positions("annotators", found.annotators, known.annotators)
+    elif len(found.annotators) != len(people):
+        raise ValueError(
+            f"Y is an array with {len(found.annotators)} columns; the classifier was fitted to "
+            f"{len(people)} annotators. Pass a DataFrame that names some of them."
+        )
     labels = _positions("labels", found.labels, known.labels)
     missing = found.answers.missing_label
     answers = found.answers._replace(
