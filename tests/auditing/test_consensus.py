@@ -59,7 +59,8 @@ class Fitted(SimpleNamespace):
     """What the audit reads of a classifier that was fitted to several answers per row."""
 
     def predict_proba_given_label(self, X, Y):
-        return np.tile([0.5, 0.5], (len(X), 1))
+        n_classes = len(self.transition_.classes)
+        return np.full((len(X), n_classes), 1 / n_classes)
 
 
 def fitted(annotations, **changes):
@@ -97,6 +98,13 @@ def test_the_order_of_annotators_and_labels_is_that_of_the_classifier():
         assert found.annotations.annotators == (0, 1, 2)
         frame = found.annotations.to_frame()
         assert frame[names].equals(annotations.to_frame()[names])
+
+
+def test_labels_keep_their_meaning_if_a_table_lacks_some_of_them():
+    annotations, _ = crowd(classes=("cat", "dog", "eel"))
+    rows = np.flatnonzero((annotations.to_frame() != "cat").all(axis=1))
+    found = audit_answers(fitted(annotations), annotations.to_frame().iloc[rows], X=rows)
+    assert found.annotations == annotations.take(rows)
 
 
 def test_an_array_has_all_annotators_in_their_order():

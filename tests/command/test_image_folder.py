@@ -215,3 +215,4 @@ def test_answers_of_several_annotators_name_the_paths_of_images():
     table = read_csv("photos-audit/labels.csv")
     assert list(table) == ["path", "consensus", "probability", "n_answers", "more_answers"]
     assert table["consensus"].tolist() == list(COLORS) * 15
+    assert "model" in files("photos-audit")  # which is there only if the images were learned from
