@@ -2,6 +2,7 @@
 
 import warnings
 from copy import copy
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -465,8 +466,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def _keep(self, estimator, design, scores, found):
         """Set the fitted attributes."""
-        for name in OF_ANNOTATORS:  # of an earlier fit
-            vars(self).pop(name, None)
+        for name in filter(partial(hasattr, self), OF_ANNOTATORS):  # of an earlier fit
+            delattr(self, name)
         self._keep_model(found.model)
         self.estimator_, self.class_estimator_ = estimator, found.class_estimator
         self.label_design_, self._learned = design, found.learned
