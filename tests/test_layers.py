@@ -27,7 +27,7 @@ LAYERS = [
     *("learning.weighted_copies", "learning.label_design", "learning.label_model"),
     *("learning.decoupling", "learning.training", "learning.annotation_design"),
     *("learning.annotated", "learning.classifier", "learning.persistence"),
-    *("auditing.diagnose", "auditing.intervals", "auditing.more_answers", "auditing.agreement"),
+    *("auditing.diagnose", "auditing.intervals", "auditing.more_answers", "auditing.votes"),
     *("auditing.report", "auditing.pages", "auditing.consensus"),
     *("auditing.summary", "auditing.audit"),
     *("command.shell", "command.sources", "command.formats"),

@@ -1,7 +1,7 @@
 """Several answers per row → the class that they and x suggest, and which rows to ask about next.
 
 Numbers come from p(class | x, all answers) and from the transition of each annotator. Here are the
-rows and the summary; `agreement` compares answers, `more_answers` looks ahead.
+rows and the summary; `votes` compares answers, `more_answers` looks ahead.
 """
 
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from looselabels import __version__
 from looselabels._names import listed, shown
 from looselabels._validation import import_extra
 from looselabels.annotations import Annotations
-from looselabels.auditing.agreement import agreement, constant_annotators, rows_unlike_vote
 from looselabels.auditing.diagnose import Finding
 from looselabels.auditing.more_answers import MOST, SETTLED, answers_to_settle
 from looselabels.auditing.pages import page_content, summary_html, write_page
 from looselabels.auditing.report import verdict
+from looselabels.auditing.votes import agreement, constant_annotators, rows_unlike_vote
 from looselabels.transition import Transition, named_class
 
 COLUMNS = ("row", "consensus", "probability", "n_answers", "more_answers")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from looselabels.annotations import Annotations
-from looselabels.auditing.agreement import agreement, constant_annotators, rows_unlike_vote
+from looselabels.auditing.votes import agreement, constant_annotators, rows_unlike_vote
 from tests.auditing.crowds import crowd
 
 
@@ -42,7 +42,7 @@ def test_a_large_table_is_sampled(monkeypatch):
     annotations, truth = crowd(4000)
     transitions = np.array([[[p, 1 - p], [1 - p, p]] for p in (0.9, 0.8, 0.7)])
     exact = agreement(annotations.answers, np.eye(2)[truth], transitions)["expected"]
-    monkeypatch.setattr("looselabels.auditing.agreement.MAX_NUMBERS", 10_000)
+    monkeypatch.setattr("looselabels.auditing.votes.MAX_NUMBERS", 10_000)
     sampled = agreement(annotations.answers, np.eye(2)[truth], transitions)["expected"]
     assert sampled != exact
     assert sampled == pytest.approx(exact, abs=0.02)
