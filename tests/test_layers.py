@@ -28,7 +28,7 @@ LAYERS = [
     *("learning.decoupling", "learning.training", "learning.annotation_design"),
     *("learning.annotated", "learning.classifier", "learning.persistence"),
     *("auditing.diagnose", "auditing.intervals", "auditing.more_answers", "auditing.votes"),
-    *("auditing.report", "auditing.pages", "auditing.consensus"),
+    *("auditing.annotator_findings", "auditing.report", "auditing.pages", "auditing.consensus"),
     *("auditing.summary", "auditing.audit"),
     *("command.shell", "command.sources", "command.formats"),
     *("command.tables", "command.places", "command.writing"),

@@ -12,8 +12,9 @@ from sklearn.preprocessing import StandardScaler
 
 from looselabels import DecoupledClassifier, load, save
 from looselabels.annotations import Annotations
+from looselabels.auditing.annotator_findings import find_constant
 from looselabels.auditing.audit import audit
-from looselabels.auditing.consensus import ConsensusAudit, audit_answers, find_constant
+from looselabels.auditing.consensus import ConsensusAudit, audit_answers
 from looselabels.auditing.more_answers import MOST
 from looselabels.estimation.annotators import annotator_accuracy, infer_from_annotators
 from looselabels.transition import Transition
@@ -187,6 +188,18 @@ def test_an_annotator_who_always_says_the_same_is_a_finding():
     annotations = Annotations.from_table(annotations.to_frame().assign(lazy="cat"))
     (finding,) = audit_answers(fitted(annotations), annotations).findings
     assert finding.words.startswith("All 200 answers of 'lazy' are 'cat'")
+
+
+def test_copies_and_followers_are_found(learned):
+    rng, table = np.random.default_rng(0), learned.Y.to_frame()
+    table["copy"] = table[1]
+    follows = rng.random(len(table)) < 0.7
+    table["follower"] = table[2].where(follows, rng.choice(NAMES, len(table)))
+    clf = DecoupledClassifier(GaussianNB(), random_state=0).fit(learned.X, table)
+    kinds = {finding.kind: finding.words for finding in audit(clf, table).findings}
+    assert kinds.keys() == {"copies", "agreement"}
+    assert kinds["copies"].startswith("'copy' gave the same answers as '1'")
+    assert kinds["agreement"].startswith("'2' and 'follower' agree in")
 
 
 # --------------------------------------------------------------------------------------------- rows

@@ -11,14 +11,16 @@ from itertools import groupby
 import numpy as np
 
 from looselabels import __version__
-from looselabels._names import listed, shown
+from looselabels._names import listed
 from looselabels._validation import import_extra
 from looselabels.annotations import Annotations
+from looselabels.auditing.annotator_findings import find_constant, find_copies, find_pairs
 from looselabels.auditing.diagnose import Finding
 from looselabels.auditing.more_answers import MOST, SETTLED, answers_to_settle
 from looselabels.auditing.pages import page_content, summary_html, write_page
 from looselabels.auditing.report import verdict
-from looselabels.auditing.votes import agreement, constant_annotators, rows_unlike_vote
+from looselabels.auditing.votes import agreement, rows_unlike_vote
+from looselabels.estimation.agreement import agreeing_pairs
 from looselabels.transition import Transition, named_class
 
 COLUMNS = ("row", "consensus", "probability", "n_answers", "more_answers")
@@ -61,14 +63,23 @@ def audit_answers(clf, Y, X=None, *, random_state=0) -> "ConsensusAudit":
         )
     else:
         proba = clf.class_proba_given_label_
+    annotators, pairs = _records(clf.annotator_quality_), []
+    if hasattr(clf, "annotator_inference_"):  # not if it was loaded from a file
+        answers = clf.annotation_design_.annotations.answers  # with copies counted once
+        pairs = agreeing_pairs(clf.annotator_inference_, answers)
+    findings = (
+        *find_constant(annotations, proba, clf.transition_),
+        *find_copies(annotators),
+        *find_pairs(annotations, pairs),
+    )
     return ConsensusAudit(
         annotations,
         proba,
         clf.transition_,
         known.proba,
-        _records(clf.annotator_quality_),
+        annotators,
         bool(clf.converged_),
-        tuple(find_constant(annotations, proba, clf.transition_)),
+        findings,
         random_state,
     )
 
@@ -114,11 +125,11 @@ def _positions(argument, names, known) -> np.ndarray:
 def _records(quality) -> list[dict]:
     """Return the rows of `annotator_quality_`, a DataFrame or a dict of columns."""
     columns = quality if isinstance(quality, dict) else quality.reset_index()
-    names = ("annotator", "answers", "accuracy", "low", "high", "confusions")
-    keys = ("name", *names[1:])
-    values = [np.asarray(columns[name], dtype=object).tolist() for name in names[:-1]]
-    values.append(list(columns["confusions"]))
-    return [dict(zip(keys, row, strict=True)) for row in zip(*values, strict=True)]
+    values = {name: list(columns[name]) for name in columns}
+    for name in ("answers", "accuracy", "low", "high"):
+        values[name] = np.asarray(columns[name]).tolist()  # as plain numbers
+    values["name"] = values.pop("annotator")
+    return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,7 +144,7 @@ class ConsensusAudit:
     class_proba_given_label: np.ndarray  #: p(class | x, all answers), (n_rows, n_classes)
     transition: Transition  #: of a typical annotator
     transitions: np.ndarray  #: of each annotator, (n_annotators, n_classes, n_labels)
-    annotators: list[dict]  #: name, answers, accuracy, low and high, confusions of each annotator
+    annotators: list[dict]  #: as in `annotator_quality_`, one for each annotator
     converged: bool = True
     findings: tuple[Finding, ...] = ()  #: annotators that break an assumption
     random_state: int = 0
@@ -297,21 +308,6 @@ class ConsensusAudit:
         `Audit.to_html`.
         """
         write_page(path, *page_content(self, X), overwrite=overwrite)
-
-
-def find_constant(annotations: Annotations, class_proba, transition: Transition) -> list[Finding]:
-    """Return a finding for each annotator who always gives the same answer."""
-    found = constant_annotators(annotations.answers, class_proba, transition.proba)
-    return [
-        Finding(
-            "constant",
-            True,
-            None,
-            f"All {n_answers:,} answers of {shown(annotations.annotators[a])!r} are "
-            f"{shown(annotations.labels[label])!r}; they say little about the rows.",
-        )
-        for a, label, n_answers in found
-    ]
 
 
 def _finite(n) -> int | None:
