@@ -75,7 +75,7 @@ def test_the_folder_has_all_results(audited):
     written = ["annotators.csv", *WRITTEN]
     assert files(audited.folder / "pets-audit") == files(audited.folder / "rows-audit") == written
     people = read_csv(audited.folder / "pets-audit" / "annotators.csv")
-    names = ["annotator", "answers", "accuracy", "low", "high", "confusions"]
+    names = ["annotator", "answers", "accuracy", "low", "high", "confusions", "copy_of"]
     assert list(people) == names
     accuracy = people["accuracy"].astype(float)
     assert accuracy.is_monotonic_decreasing  # as they were drawn

@@ -8,7 +8,7 @@ from looselabels.command.consensus import annotators_table, describe, with_conse
 from looselabels.transition import Transition
 from tests.auditing.crowds import NAMES, crowd
 from tests.auditing.test_consensus import audited
-from tests.command.calls import pd
+from tests.command.calls import cells, pd
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +36,12 @@ def test_each_annotator_has_a_row(found):
     assert table["answers"].sum() == found.annotations.n_answers
     most = found.annotators[2]["confusions"][0]
     assert table["confusions"][2].startswith(f"{most[0]} as {most[1]} {most[2]:.1%}")
+
+
+def test_a_copy_has_the_name_of_its_original(found):
+    annotators = [one | {"copy_of": None if k else 1} for k, one in enumerate(found.annotators)]
+    table = annotators_table(replace(found, annotators=annotators))
+    assert cells(table[["copy_of"]]) == [["1"], [None], [None]]
 
 
 def test_the_sentences_say_whether_there_are_features(found):

@@ -89,7 +89,10 @@ def annotators_table(found: ConsensusAudit):
         for one in found.annotators
     ]
     people = values_of_one_type(found.annotations.annotators)
-    return pd.DataFrame({"annotator": people, **columns, "confusions": confusions})
+    copied = [one.get("copy_of") for one in found.annotators]
+    copy_of = [None if name is None else shown(name) for name in copied]
+    columns |= {"confusions": confusions, "copy_of": copy_of}
+    return pd.DataFrame({"annotator": people, **columns})
 
 
 def write_consensus(folder: Path, content, found: ConsensusAudit, frame, *, images, excel_safe):
