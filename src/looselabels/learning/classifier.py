@@ -32,9 +32,9 @@ from looselabels.learning.annotated import (
     annotator_transitions,
     consensus_labels,
     design_consensus,
+    infer_from_answers,
     learn_from_answers,
     model_answers,
-    without_features,
 )
 from looselabels.learning.annotation_design import check_parameters, design_annotations
 from looselabels.learning.copies import group_rows
@@ -348,7 +348,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _fit_to_answers(self, estimator, X, design, groups, fit_params):
         """Fit to several labels per row; if X is None, without features."""
         self.candidate_losses_, self.rival_wrong_shares_ = None, {}
-        found = without_features(design)
+        found = infer_from_answers(design)
         if X is None:
             return self._keep_answers(None, design, None, None, found)
         (X,) = indexable(X)
