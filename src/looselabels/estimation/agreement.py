@@ -1,9 +1,10 @@
 """Annotators who agree more than their transitions explain: copies, and those who influence others.
 
 Given the class, annotators are taken to be independent. Two annotators a and b then agree on a row
-with probability Σ_y p(y) Σ_s T_a[y, s] T_b[y, s], where p(y) is what x and the *other* annotators say
-about the class. Pairs that agree more often break this assumption: the consensus is then more
-certain than it should be. Copies are an extreme case, which can be counted once.
+with probability Σ_y p(y) Σ_s T_a[y, s] T_b[y, s], where p(y) is what x and the *other* annotators
+say about the class. Pairs that agree more often break this assumption: the consensus is then more
+certain than it should be. Copies are an extreme case, which can be counted once. If most answers
+are by copies, they look like experts instead: nothing but x could tell the difference.
 """
 
 from typing import NamedTuple
@@ -11,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from looselabels.annotations import Answers
-from looselabels.estimation.annotators import IMPOSSIBLE, AnnotatorInference
+from looselabels.estimation.annotator_input import IMPOSSIBLE
+from looselabels.estimation.annotators import AnnotatorInference
 
 MIN_ROWS = 10  # rows that both annotators answered; with fewer nothing can be said
 MIN_EQUAL = 30  # equal answers of copies: careful annotators also agree on a few rows
