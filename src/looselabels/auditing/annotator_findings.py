@@ -32,8 +32,8 @@ def find_pairs(annotations: Annotations, pairs: list[AgreeingPair]) -> list[Find
         names = " and ".join(repr(shown(annotations.annotators[a])) for a in pair[:2])
         words = (
             f"{names} agree in {pair.agreement:.0%} of the {pair.n_rows:,} rows that both "
-            f"answered; {pair.expected:.0%} are expected if they answer independently. Where they "
-            "agree, the consensus is less certain than its probability says."
+            f"answered; {pair.expected:.0%} are expected if all annotators answer independently. "
+            "Some of them may not, and the consensus is then less certain than it looks."
         )
         found.append(Finding("agreement", True, pair.p_value, words))
     if len(pairs) > MAX_PAIRS:
