@@ -43,11 +43,12 @@ def audit_answers(clf, Y, X=None, *, random_state=0) -> "ConsensusAudit":
     Examples
     --------
     >>> from looselabels import DecoupledClassifier
-    >>> votes = np.array([["cat"] * 3] * 20 + [["dog"] * 3] * 20 + [["cat", "dog", None]])
-    >>> clf = DecoupledClassifier().fit(None, votes)
-    >>> found = audit_answers(clf, votes)
+    >>> votes = [["cat", "cat", "cat"], ["dog", "dog", "dog"]] * 20 + [["cat", "cat", "dog"]] * 3
+    >>> votes += [["dog", "cat", "dog"]] * 3 + [["cat", None, "dog"]]
+    >>> table = np.array(votes, dtype=object)
+    >>> found = audit_answers(DecoupledClassifier().fit(None, table), table)
     >>> found.table().head(1)[["row", "n_answers"]].values.tolist()
-    [[40, 2]]
+    [[46, 2]]
     """
     known = clf.transitions_
     annotations = _with_names_of(known, Y)
