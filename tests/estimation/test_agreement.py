@@ -38,7 +38,7 @@ def test_a_copy_is_found_and_counted_once(rng):
     original = average_annotator(transitions)
     copied = with_copy(answers, original, copy=19, rows=np.arange(500))
     pairs = agreeing_pairs(infer_from_annotators(None, copied), copied)
-    assert [(pair.first, pair.second, pair.is_copy) for pair in pairs] == [(original, 19, True)]
+    assert [pair[:2] for pair in pairs if pair.is_copy] == [(original, 19)]
     assert pairs[0].agreement == 1
     assert pairs[0].expected < 0.8
     merged, same_as = merge_copies(copied, pairs)
@@ -62,7 +62,8 @@ def test_an_annotator_who_looks_at_another_is_found_but_is_no_copy(rng):
     wrong = (copied.annotator == 19) & (rng.random(len(copied.row)) < 0.2)
     copied = copied._replace(label=np.where(wrong, (copied.label + 1) % 4, copied.label))
     pairs = agreeing_pairs(infer_from_annotators(None, copied), copied)
-    assert [(pair.first, pair.second, pair.is_copy) for pair in pairs] == [(original, 19, False)]
+    assert pairs[0][:2] == (original, 19)
+    assert not any(pair.is_copy for pair in pairs)
 
 
 def test_few_common_rows_say_nothing():

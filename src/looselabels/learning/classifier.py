@@ -89,15 +89,21 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     It fits `estimator` to the labels as given, predicts each training row by a model that has not
     seen it, and infers the classes from these label probabilities and the transition.
 
+    If Y is a table with the answers of several annotators, each annotator has a transition of its
+    own, which is estimated, and classes are inferred from x and all answers of a row. `negative`,
+    `noise`, `strength` and `label_weights` are for one label per row.
+
     Parameters
     ----------
     estimator : classifier with predict_proba, default=None
         Estimates p(label | x). None: a `BalancedForestClassifier` or a linear model, whichever
         predicts the labels better out of sample. A ``FrozenEstimator`` is used as it is, with its
         own labels; `fit` then needs rows that it was not trained on.
-    transition : Transition, default=None
+    transition : Transition or mapping, default=None
         How labels arise from classes. None: ``Transition.from_labels(y, class_prior=class_prior)``,
-        that is, each label is a class, and missing labels are missing at random.
+        that is, each label is a class, and missing labels are missing at random. With several
+        annotators: what their labels mean if they are right, or a mapping from some annotators to
+        their transitions, which stay fixed.
     negative : name, default=None
         A class that has no label of its own: its rows are among the unlabeled ones (positive-
         unlabeled learning). Only if `transition` is None. Which share of the other classes is
@@ -163,7 +169,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         Out-of-sample p(label | x) of the training rows as the estimator gives it, with the labels,
         and the label weights of the distribution in which it was learned.
     transition_ : Transition
-        ``label_model_.transition``.
+        ``label_model_.transition``. With several annotators: of an average answer.
     estimator_ : classifier
         Estimates p(label | x), fitted to all rows.
     candidate_losses_ : dict or None
@@ -191,7 +197,16 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     sample_weight_ : array or None
         As given.
     objective_, gap_, n_iter_, converged_
-        Of the inference; see `infer`.
+        Of the inference; see `infer`. With several annotators see `infer_from_annotators`; there is
+        no ``gap_``.
+    annotators_ : array
+        The names of several annotators; this attribute and the next two exist only for these.
+    transitions_ : mapping
+        The transition of each annotator.
+    annotator_quality_ : DataFrame, or dict of columns if pandas is not installed
+        For each annotator: ``answers``, their number; ``accuracy``, the share that is right, with
+        ``low`` and ``high``, the ends of a 90 % interval; ``confusions``, the most frequent errors,
+        each as class, label and share of the answers; and ``copy_of``, whose answers it repeats.
 
     Examples
     --------
@@ -250,9 +265,12 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         Parameters
         ----------
         X : array, sparse matrix, DataFrame or list of shape (n_samples, n_features)
-            Whatever `estimator` accepts.
-        y : column of shape (n_samples,)
-            Labels: text, numbers, bool, categories.
+            Whatever `estimator` accepts. With several annotators also None: the classes are
+            inferred from their answers alone.
+        y : column of shape (n_samples,), or table of shape (n_samples, n_annotators)
+            Labels: text, numbers, bool, categories. In a DataFrame or 2-D array each column has the
+            answers of one annotator, and a missing value means that it was not asked. For answers
+            as (row, annotator, label), pass `looselabels.annotations.annotations_to_table`.
         sample_weight : array of shape (n_samples,), default=None
             How often each row counts.
         groups : column of shape (n_samples,), default=None
