@@ -50,8 +50,8 @@ def find_copies(annotators: list[dict]) -> list[Finding]:
             True,
             None,
             f"{shown(one['name'])!r} gave the same answers as {shown(one['copy_of'])!r} to all "
-            "rows that both answered, more often than independent annotators do. Both were "
-            "counted once.",
+            "rows that both answered. They were counted once, as copies. If they answered "
+            "independently, the consensus is more certain than it looks.",
         )
         for one in annotators
         if one.get("copy_of") is not None
