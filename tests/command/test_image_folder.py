@@ -219,3 +219,18 @@ def test_decisions_on_a_folder_correct_its_table():
     assert table["fruits/leaf/03.png"] == "apple"
     assert len(read_csv("fruits-corrected-changes.csv")) == 2
     assert files("fruits/apple") == [f"{i:02}.png" for i in range(15)]  # no image was moved
+
+
+def test_answers_of_several_annotators_name_the_paths_of_images():
+    lines = ["path,annotator,label"]
+    for i in range(30):
+        kind = list(COLORS)[i % 2]
+        draw(Path("photos", f"{i:02}.png"), COLORS[kind], seed=i)
+        lines += [f"{i:02}.png,{who},{kind}" for who in ("ann", "bob")[: 1 + i % 2]]
+    Path("answers.csv").write_text("\n".join(lines))
+    done = called("audit", "photos", "--annotations", "answers.csv", "--model", "kernel")
+    assert done.code == 0, done.err
+    table = read_csv("photos-audit/labels.csv")
+    assert list(table) == ["path", "consensus", "probability", "n_answers", "more_answers"]
+    assert table["consensus"].tolist() == list(COLORS) * 15
+    assert "model" in files("photos-audit")  # which is there only if the images were learned from

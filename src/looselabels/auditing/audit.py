@@ -13,17 +13,17 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from looselabels._files import check_parent, new_file
 from looselabels._names import read_classes, shown
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts, import_extra
+from looselabels.auditing.consensus import audit_answers
 from looselabels.auditing.diagnose import Finding, diagnose, mean_skill, skills_of
 from looselabels.auditing.intervals import (
     draw,
     draw_from_mass,
 )
-from looselabels.auditing.pages import page_content, summary_html
-from looselabels.auditing.report import render, verdict
+from looselabels.auditing.pages import page_content, summary_html, write_page
+from looselabels.auditing.report import verdict
 from looselabels.auditing.summary import DOUBTED, counts, summarize
 from looselabels.estimation.sampling import sample_rows
 from looselabels.estimation.weighting import weighted_transition
@@ -77,8 +77,9 @@ def audit(
     ----------
     clf : DecoupledClassifier, or a Pipeline that ends with one
         Fitted.
-    y : column of shape (n_samples,)
-        The labels as given.
+    y : column of shape (n_samples,), or table of shape (n_samples, n_annotators)
+        The labels as given. If the classifier was fitted to several answers per row, these answers;
+        the result is then a `ConsensusAudit`.
     X : features that the classifier accepts, optional
         Rows other than those of the fit. Required for a model that was loaded from a file, which
         does not contain its training rows.
@@ -116,6 +117,11 @@ def audit(
         X = X if X is None else clf[:-1].transform(X)
         clf = clf[-1]
     check_is_fitted(clf, "converged_")
+    if getattr(clf, "annotators_", None) is not None:
+        if decisions is not None:
+            raise ValueError("decisions cannot be combined with several answers per row.")
+        # the type of the result follows from y, which a type checker does not see
+        return audit_answers(clf, y, X, random_state=random_state)  # type: ignore[return-value]
     index, known = clf.transition_.label_index(y), None
     if decisions is not None:
         known = read_classes("decisions", decisions, clf.transition_.classes, len(index))
@@ -393,16 +399,7 @@ class Audit:
         overwrite : bool, default=False
             Whether to replace an existing file.
         """
-
-        def check(target):
-            check_parent(target)
-            if target.is_dir():
-                raise IsADirectoryError(f"{target} is a folder; name a file in it.")
-            if target.exists() and not overwrite:
-                raise FileExistsError(f"{target} exists; overwrite=True replaces it.")
-
-        with new_file(path, check) as temporary:
-            temporary.write_text(render(*page_content(self, X)), encoding="utf-8")
+        write_page(path, *page_content(self, X), overwrite=overwrite)
 
     # -------------------------------------------------------------------------- summaries
 

@@ -149,7 +149,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         from copies of each row, one per class, weighted by the probability of the class; the
         default forest has a way of its own. Never for a frozen estimator, with `label_weights`, or
         with so many rows that it takes long (`Training.can_learn_classes`). With True, and `cv` and
-        `calibrate` as by default, many models of the same kind as `estimator` are fitted to balanced
+        `calibrate` as by default, many models of the kind of `estimator` are fitted to balanced
         draws of the rows (`BalancedDraws`) if a label is far more frequent than others, or if they
         predict the labels better than one model.
     decide : "probable" or "balanced", default="probable"

@@ -37,8 +37,8 @@ def row_list(content: Mapping) -> dict:
     rows = [content["rows"][i] for i in positions]
     has_ids = all("id" in row for row in rows)
     rows = [row if has_ids else {**row, "id": row["row"]} for row in rows]
-    labels, suggestions = (_Names(row[key] for row in rows) for key in ("label", "suggestion"))
-    columns, cells = _cells(content, rows)
+    labels, suggestions = (ListedNames(row[key] for row in rows) for key in ("label", "suggestion"))
+    columns, cells = cells_of(content, rows)
     review = _review(content, rows)
     to_check = [row.get("to_check", True) for row in rows]
     return {
@@ -50,7 +50,7 @@ def row_list(content: Mapping) -> dict:
         "how_many": _how_many(content, len(rows), sum(to_check)),
         "n_to_check": sum(to_check) or len(rows),  # what the progress of a review refers to
         "columns": columns,
-        "left_out": _left_out(content, rows, review),
+        "left_out": left_out(content, rows) + _no_review(rows, review),
         "rows": [
             {
                 **row,
@@ -70,7 +70,7 @@ def row_list(content: Mapping) -> dict:
     }
 
 
-class _Names:
+class ListedNames:
     """The names in a column of the list: their numbers in the page, and how many rows have them."""
 
     def __init__(self, values):
@@ -103,7 +103,7 @@ def _probabilities(row) -> list:
     return [(row["suggestion"], row["class_proba"]), *others][:MAX_PROBABILITIES]
 
 
-def _cells(content, rows) -> tuple[list[str], list[list[str]]]:
+def cells_of(content, rows) -> tuple[list[str], list[list[str]]]:
     """Return the names of the shown columns, and the texts of each row."""
     columns = (content.get("shown_columns") or [])[:MAX_COLUMNS]
     letters = _max_cell(len(columns) * len(rows))
@@ -160,7 +160,7 @@ def _how_many(content, n_listed: int, n_first: int) -> str:
     return " ".join(found)
 
 
-def _left_out(content, rows, review) -> list[str]:
+def left_out(content, rows) -> list[str]:
     """Return sentences on what was left out to keep the page small."""
     columns = content.get("shown_columns") or []
     n_cells = min(len(columns), MAX_COLUMNS) * len(rows)
@@ -171,9 +171,13 @@ def _left_out(content, rows, review) -> list[str]:
         found.append(f"{more} not shown.")
     if longest > _max_cell(n_cells):
         found.append(f"Texts are cut after {_max_cell(n_cells):,} letters.")
-    if rows and review is None:
-        found.append("Rows cannot be decided here: their names and identifiers are too long.")
     return found
+
+
+def _no_review(rows, review) -> list[str]:
+    if not rows or review is not None:
+        return []
+    return ["Rows cannot be decided here: their names and identifiers are too long."]
 
 
 # --------------------------------------------------------------------------------------- the review

@@ -7,6 +7,11 @@ import numpy as np
 
 from looselabels.auditing.report import _charts as charts
 from looselabels.auditing.report._charts import Matrix
+from looselabels.auditing.report._consensus import (
+    consensus_facts,
+    consensus_list,
+    consensus_view,
+)
 from looselabels.auditing.report._list import row_list
 from looselabels.auditing.report._words import (
     SOURCE_NAMES,
@@ -17,6 +22,7 @@ from looselabels.auditing.report._words import (
     counted_classes,
     enumeration,
     interval,
+    is_about_consensus,
     is_about_unlabeled,
     is_interval,
     is_number,
@@ -44,13 +50,14 @@ MAX_COMMAND = 20_000  # letters; a command that was cut would do something else
 
 def view(content: Mapping) -> dict:
     """Return what the template needs, by section; None where a section has no content."""
-    flows = _flows(content)
+    flows, has_answers = _flows(content), is_about_consensus(content)
     return {
         "verdict": verdict(content),
         "data": content.get("data"),
         "label_column": content.get("label_column"),
         "rests": _rests(content),
-        "list": row_list(content),
+        "list": consensus_list(content) if has_answers else row_list(content),
+        "consensus": consensus_view(content) if has_answers else None,
         "shares": _shares(content.get("classes") or []),
         "transition": _transition(content),
         "flows": flows,
@@ -66,6 +73,8 @@ def view(content: Mapping) -> dict:
 
 def facts(content: Mapping) -> list[tuple[str, str, str]]:
     """Return the main numbers as (name, number, note)."""
+    if is_about_consensus(content):
+        return consensus_facts(content)
     classes = [_class_fact(part) for part in counted_classes(content)[:MAX_CLASSES]]
     return [*_sizes(content), *classes, *_wrong_facts(content)]
 
@@ -131,7 +140,7 @@ def _rests(content) -> dict:
     sentences = [clean(sentence) for sentence in design.get("words", ())]
     if sources.get("label_rates") == "estimated":
         sentences.append("How often each class is labeled was not assumed, but estimated.")
-    counted, why_no_count = counted_classes(content), content["wrong"].get("why_no_count")
+    counted, why_no_count = counted_classes(content), content.get("wrong", {}).get("why_no_count")
     if counted and why_no_count:  # otherwise it is the verdict
         sentences.append(clean(why_no_count))
     has_table = len(counted) > 1  # which has what `facts` says about classes
