@@ -137,7 +137,7 @@ class BalancedDraws(ClassifierMixin, DrawnModels):
     >>> y = (X[:, 0] >= 90).astype(int)
     >>> model = BalancedDraws(GaussianNB(), random_state=0).fit(X, y)
     >>> model.label_weights_.round(2), len(model.estimators_)
-    (array([0.37, 6.67]), 12)
+    (array([0.74, 3.33]), 12)
     """
 
     n_repeats = N_REPEATS
