@@ -40,7 +40,7 @@ from looselabels.learning.label_design import (
 from looselabels.learning.label_model import LabelModel, LabelScores
 from looselabels.learning.training import Training
 from looselabels.learning.weighted_copies import Learned
-from looselabels.transition import Transition, meanings
+from looselabels.transition import Transition
 
 MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
 SMALL_CHANGE = 0.02  # of p(class | x, answers), as a mean over rows: no further round
@@ -222,7 +222,7 @@ def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
     copy_of = [None if a == position else names[a] for position, a in enumerate(who)]
     numbers = np.array([accuracy.accuracy, accuracy.low, accuracy.high])[:, who]
     for a, proba in design.transitions.items():
-        right = meanings(Transition(proba, classes, labels)).T
+        right = Transition(proba, classes, labels).is_right.T
         numbers[:, a] = found.class_prior @ np.sum(proba * right, axis=1)
     columns = (design.n_answers, *numbers, confusions, copy_of)
     return quality_table(names, dict(zip(QUALITY, columns, strict=True)))
