@@ -1,6 +1,7 @@
 """Transition: constructors, Bayes' rule, diagnostics, input and output, what labels mean."""
 
 import copy
+import json
 import pickle
 import sys
 from datetime import date
@@ -18,7 +19,6 @@ from looselabels.transition import (
     Transition,
     can_be_wrong,
     is_missing,
-    meanings,
     named_class,
     named_classes,
     uninformative_labels,
@@ -29,6 +29,7 @@ pandas = pytest.importorskip("pandas", reason="the extra `tables` is not install
 polars = pytest.importorskip("polars", reason="polars is not installed")
 
 PETS = Transition.partial(["cat", "dog"], labeled=0.1, negative="other")
+CANINES = Transition.from_meanings({"dog": "dog", "canine": ["dog", "wolf"], "cat": "cat"})
 
 
 @st.composite
@@ -59,6 +60,8 @@ def test_a_copy_equals_its_original_and_is_as_frozen(remake):
     assert again == PETS
     assert hash(again) == hash(PETS)
     assert not again.proba.flags.writeable
+    noisy = CANINES.with_noise(0.5)
+    assert_array_equal(remake(noisy).is_right, noisy.is_right)
 
 
 def test_equality_is_by_content():
@@ -675,52 +678,110 @@ def test_a_label_is_uninformative_if_every_class_has_it_equally_often():
 
 
 def test_a_label_that_names_a_class_means_it():
-    assert_array_equal(meanings(Transition.identity(["a", "b", "c"])), np.eye(3))
+    assert_array_equal(Transition.identity(["a", "b", "c"]).is_right, np.eye(3))
     noisy = Transition.identity(["a", "b", "c"]).with_noise(0.6)  # more often wrong than right
-    assert_array_equal(meanings(noisy), np.eye(3))
+    assert_array_equal(noisy.is_right, np.eye(3))
 
 
 def test_the_missing_label_is_right_for_every_class():
     t = Transition.partial(["cat", "dog"], labeled={"cat": 1, "dog": 0.1}, negative="other")
-    assert_array_equal(meanings(t), [[1, 0, 0], [0, 1, 0], [1, 1, 1]])
+    assert_array_equal(t.is_right, [[1, 0, 0], [0, 1, 0], [1, 1, 1]])
 
 
 def test_a_coarse_label_means_each_of_its_classes():
     t = Transition.from_meanings({"dog": "dog", "canine": ["dog", "wolf"], "cat": "cat"})
     assert t.classes == ("dog", "wolf", "cat")
-    assert_array_equal(meanings(t), [[1, 0, 0], [1, 1, 0], [0, 0, 1]])
-    assert_array_equal(meanings(t.with_noise(0.1)), [[1, 0, 0], [1, 1, 0], [0, 0, 1]])
+    assert_array_equal(t.is_right, [[1, 0, 0], [1, 1, 0], [0, 0, 1]])
+    assert_array_equal(t.with_noise(0.1).is_right, [[1, 0, 0], [1, 1, 0], [0, 0, 1]])
 
 
 def test_not_a_cat_means_all_the_others():
     t = Transition.from_meanings({"cat": "cat", "dog": "dog", "not cat": ["dog", "fox"]})
-    assert_array_equal(meanings(t)[2], [0, 1, 1])
+    assert_array_equal(t.is_right[2], [0, 1, 1])
 
 
 def test_labels_of_merged_data_sets_mean_what_they_mean_in_each():
     pets = Transition.identity(["cat", "dog"]).with_noise(0.2)
     web = Transition.partial(["cat"], labeled=0.5, negative="dog")
     t = Transition.combine({"pets": pets, "web": web}, sizes={"pets": 1, "web": 3})
-    assert_array_equal(meanings(t), [[1, 0], [0, 1], [1, 0], [1, 1]])
+    assert_array_equal(t.is_right, [[1, 0], [0, 1], [1, 0], [1, 1]])
     assert can_be_wrong(t).tolist() == [True, True, True, False]
     nested = Transition.combine({"all": t}, sizes={"all": 1})
-    assert_array_equal(meanings(nested), meanings(t))
+    assert_array_equal(nested.is_right, t.is_right)
 
 
 def test_a_tuple_that_is_a_class_means_itself():
     t = Transition.identity([("a", "x"), ("b", "x"), "x"]).with_noise(0.1)
-    assert_array_equal(meanings(t), np.eye(3))
+    assert_array_equal(t.is_right, np.eye(3))
 
 
 def test_a_label_that_no_class_can_have_is_never_wrong():
     t = Transition([[1, 0, 0], [0, 1, 0]], ["a", "b"], ["a", "b", "never"])
-    assert_array_equal(meanings(t)[2], [1, 1])
+    assert_array_equal(t.is_right[2], [1, 1])
     assert can_be_wrong(t).tolist() == [True, True, False]
 
 
 def test_a_label_that_names_no_class_is_wrong_for_classes_that_get_it_rarely():
     t = Transition([[0.5, 0.5], [0.05, 0.95], [0.0499, 0.9501]], list("abc"), ["x", "y"])
-    assert_array_equal(meanings(t), [[1, 1, 0], [1, 1, 1]])  # a tenth of .5 is not rare yet
+    assert_array_equal(t.is_right, [[1, 1, 0], [1, 1, 1]])  # a tenth of .5 is not rare yet
+
+
+@pytest.mark.parametrize("rate", [0.5, {"cat": 0.4, "dog": 0.01}, np.full((3, 3), 1 / 3)])
+def test_noise_does_not_change_what_a_label_means(rate):
+    noisy = CANINES.with_noise(rate)
+    assert (noisy.proba[:, 1] >= noisy.proba[:, 1].max() / 10).all()  # its numbers do not tell it
+    assert_array_equal(noisy.is_right, CANINES.is_right)
+    assert_array_equal(CANINES.with_proba(noisy.proba).is_right, CANINES.is_right)
+
+
+def test_counts_of_labels_do_not_change_what_a_label_means():
+    meanings = {"dog": "dog", "canine": ["dog", "wolf"], "cat": "cat"}
+    t = Transition.from_meanings(meanings, {"dog": 1000, "canine": 10, "cat": 5})
+    assert t.proba[0, 1] < t.proba[1, 1] / 100
+    assert_array_equal(t.is_right, [[1, 0, 0], [1, 1, 0], [0, 0, 1]])
+
+
+def test_weights_of_a_meaning_do_not_change_which_classes_it_has():
+    t = Transition.from_meanings({"pet": {"cat": 0.99, "dog": 0.01}, "dog": "dog", "cow": "cow"})
+    assert_array_equal(t.is_right, [[1, 1, 0], [0, 1, 0], [0, 0, 1]])
+
+
+def test_rows_without_a_label_are_right_for_every_class_whatever_they_are_called():
+    t = Transition.partial(["cat", "dog"], unlabeled=-1, labeled=0.99, negative="other")
+    assert_array_equal(t.is_right, [[1, 0, 0], [0, 1, 0], [1, 1, 1]])
+
+
+def test_a_merged_label_keeps_its_meaning_and_is_wrong_for_classes_of_other_data_sets():
+    cows = Transition.identity(["cow", "cat"])
+    t = Transition.combine({"a": CANINES.with_noise(0.5), "b": cows}, sizes={"a": 1, "b": 50})
+    assert t.classes == ("dog", "wolf", "cat", "cow")
+    assert_array_equal(t.is_right[1], [1, 1, 0, 0])
+    assert_array_equal(t.is_right[3:], [[0, 0, 0, 1], [0, 0, 1, 0]])
+
+
+def test_what_a_label_means_can_be_specified_with_the_numbers():
+    t = Transition([[0.6, 0.4], [0.3, 0.7]], ["a", "b"], ["x", "y"], is_right=[[1, 0], [1, 1]])
+    assert_array_equal(t.is_right, [[1, 0], [1, 1]])
+    assert can_be_wrong(t).tolist() == [True, False]
+    assert t != Transition(t.proba, t.classes, t.labels)
+    with pytest.raises(ValueError, match="read-only"):
+        t.is_right[0, 0] = False
+
+
+@pytest.mark.parametrize("wrong", [[[1, 0]], [[1, 0], [2, 0]], [[1, 0], [0.5, 0]], [1, 0]])
+def test_meanings_of_another_shape_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"is_right must be 0 or 1 .* of shape \(2, 2\); it is"):
+        Transition(np.eye(2), ["a", "b"], ["x", "y"], is_right=wrong)
+
+
+def test_json_has_meanings_only_if_names_and_numbers_do_not_tell_them():
+    noisy = CANINES.with_noise(0.5)
+    again = Transition.from_json(noisy.to_json())
+    assert again == noisy
+    assert_array_equal(again.is_right, CANINES.is_right)
+    assert "is_right" not in json.loads(CANINES.to_json())  # as files of 0.1
+    old = {k: v for k, v in json.loads(noisy.to_json()).items() if k != "is_right"}
+    assert Transition.from_json(json.dumps(old)).is_right[1].all()
 
 
 # ---------------------------------------------------------------------------- label_index

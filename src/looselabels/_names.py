@@ -125,6 +125,24 @@ def swap_name(name: Hashable, old: Hashable, new: Hashable) -> Hashable:
     return new if name == old else name
 
 
+def sorted_labels(labels):
+    """Return the labels sorted; whole numbers of a float column become integers."""
+    for name in labels:
+        if isinstance(name, float) and not name.is_integer():
+            raise ValueError(
+                f"Unknown label type: y contains {name} and looks like a continuous target; "
+                "convert it to text if it is a label."
+            )
+    try:
+        return [int(name) if isinstance(name, float) else name for name in sorted(labels)]
+    except TypeError:
+        kinds = {type(name).__name__: name for name in labels}
+        raise ValueError(
+            f"labels must be of one type; y contains {' and '.join(kinds)}, as in "
+            f"{listed(kinds.values())}. Convert all of them to text."
+        ) from None
+
+
 # ------------------------------------------------------------------------------ columns and tables
 
 

@@ -21,6 +21,7 @@ from looselabels._names import (
     read_names,
     read_table,
     shown,
+    sorted_labels,
     swap_name,
 )
 from looselabels._validation import (
@@ -55,6 +56,9 @@ class Transition:
         are the labels. In polars the first column holds the classes.
     classes, labels : sequences of names (text, numbers, bool, or tuples of these)
         Required for an array. For a DataFrame they set the order.
+    is_right : bool array of shape (n_labels, n_classes), optional
+        Which labels are right for which classes, so that an audit knows which ones are wrong. None:
+        `guess_meanings`. Transitions that are made from meanings know it, also after `with_noise`.
 
     Examples
     --------
@@ -71,7 +75,7 @@ class Transition:
     classes: tuple
     labels: tuple
 
-    def __init__(self, proba, classes=None, labels=None):
+    def __init__(self, proba, classes=None, labels=None, is_right=None):
         proba, classes, labels = read_table("transition", proba, classes, labels)
         if None in classes:
             raise ValueError(
@@ -84,6 +88,8 @@ class Transition:
         proba.flags.writeable = False
         for field, value in (("proba", proba), ("classes", classes), ("labels", labels)):
             object.__setattr__(self, field, value)  # the dataclass is frozen
+        if is_right is not None:  # the value of the cached property
+            self.__dict__["is_right"] = _read_is_right(is_right, classes, labels)
 
     # ------------------------------------------------------------------------ designs
 
@@ -133,7 +139,8 @@ class Transition:
         proba = np.zeros((len(classes), len(positive) + 1))
         proba[[name != negative for name in classes], :-1] = np.diag(rates)
         proba[:, -1] = 1 - proba.sum(axis=1)
-        return cls(proba, classes, (*positive, unlabeled))
+        labels = (*positive, unlabeled)
+        return cls(proba, classes, labels, _right_by_name(classes, labels, np.ones_like(proba.T)))
 
     @classmethod
     def from_labels(
@@ -236,7 +243,8 @@ class Transition:
 
         By Bayes' rule T[y, s] = Υ[s, y] n_s / Σ_s' Υ[s', y] n_s'. The rows of `reverse` are labels.
         A DataFrame is matched by names. `label_counts` is a sequence in the order of the labels or
-        a mapping; only ratios of counts matter.
+        a mapping; only ratios of counts matter. A label that names no class means those with a
+        positive probability.
 
         >>> reverse = [[1, 0], [0, 1], [0.5, 0.5]]
         >>> names = {"classes": ["cat", "dog"], "labels": ["cat", "dog", None]}
@@ -264,7 +272,8 @@ class Transition:
                 InconsistentLabelWarning,
                 stacklevel=2,
             )
-        return cls(joint / total[:, None], classes, labels)
+        is_right = _right_by_name(classes, labels, reverse > 0)
+        return cls(joint / total[:, None], classes, labels, is_right)
 
     @classmethod
     def combine(cls, transitions: Mapping, sizes: Mapping) -> "Transition":
@@ -289,19 +298,23 @@ class Transition:
         classes = tuple(dict.fromkeys(name for t in transitions.values() for name in t.classes))
         labels = [(name, label) for name, t in transitions.items() for label in t.labels]
         check_size("transition", len(classes), len(labels))
-        blocks = []
+        position = {name: k for k, name in enumerate(classes)}
+        mass = np.zeros((len(classes), len(labels)))
+        is_right = np.array([[is_missing(label)] * len(classes) for label in labels])
+        end = 0
         for name, t in transitions.items():
             size = numbers_by_name(f"sizes[{short_repr(name)}]", sizes[name], t.classes)
-            row = dict(zip(t.classes, size[:, None] * t.proba, strict=True))
-            blocks.append([row.get(known, np.zeros(len(t.labels))) for known in classes])
-        mass = np.hstack(blocks)
+            start, end = end, end + len(t.labels)
+            rows = [position[known] for known in t.classes]
+            mass[rows, start:end] = size[:, None] * t.proba
+            is_right[start:end, rows] = t.is_right
         total = mass.sum(axis=1)
         if not total.all():
             raise ValueError(
                 f"sizes are 0 in each data set for class {listed(compress(classes, total == 0))}; "
                 "give the class a positive size in one of them."
             )
-        return cls(mass / total[:, None], classes, labels)
+        return cls(mass / total[:, None], classes, labels, is_right)
 
     def with_noise(self, rate, unlabeled=None) -> "Transition":
         """Return this transition with a share of wrong labels added.
@@ -331,7 +344,7 @@ class Transition:
             words = ("classes", "classes")
             matrix, _, _ = read_table("rate", rate, self.classes, self.classes, words=words)
             matrix = check_row_stochastic("rate", matrix, self.classes)
-            return Transition(matrix @ self.proba, self.classes, self.labels)
+            return self.with_proba(matrix @ self.proba)
         if unlabeled is not None and unlabeled not in self.labels:
             raise ValueError(
                 f"unlabeled is {short_repr(unlabeled)}; it must be one of the labels "
@@ -347,7 +360,25 @@ class Transition:
             negative = ~self.proba[:, given].any(axis=1)
             proba[np.ix_(negative, given)] = rates[negative, None] / max(1, given.sum())
             proba[np.ix_(negative, ~given)] = 1 - rates[negative, None]
-        return Transition(proba, self.classes, self.labels)
+        return self.with_proba(proba)
+
+    def with_proba(self, proba) -> "Transition":
+        """Return a transition with other probabilities, whose labels have the same meanings."""
+        return Transition(proba, self.classes, self.labels, self.is_right)
+
+    @cached_property
+    def is_right(self) -> np.ndarray:
+        """Which labels are right for which classes, shape (n_labels, n_classes).
+
+        >>> t = Transition.from_meanings({"dog": "dog", "canine": ["dog", "wolf"], "cat": "cat"})
+        >>> t.with_noise(0.3).is_right.astype(int)
+        array([[1, 0, 0],
+               [1, 1, 0],
+               [0, 0, 1]])
+        """
+        found = guess_meanings(self)
+        found.flags.writeable = False
+        return found
 
     # ------------------------------------------------------------------------ Bayes, costs, weights
 
@@ -530,8 +561,11 @@ class Transition:
 
     def to_json(self) -> str:
         """Return JSON text from which `from_json` builds an equal transition."""
-        names = {"classes": self.classes, "labels": self.labels}
-        return json.dumps({"schema": 1, **names, "proba": self.proba.tolist()})
+        content = {"schema": 1, "classes": self.classes, "labels": self.labels}
+        content["proba"] = self.proba.tolist()
+        if not np.array_equal(self.is_right, guess_meanings(self)):
+            content["is_right"] = self.is_right.astype(int).tolist()
+        return json.dumps(content)
 
     @classmethod
     def from_json(cls, text: str) -> "Transition":
@@ -548,8 +582,10 @@ class Transition:
         if not isinstance(content, dict) or content.get("schema") != 1:
             found = content.get("schema") if isinstance(content, dict) else content
             raise ValueError(f"text has schema {short_repr(found)}; this version reads schema 1.")
+        is_right = content.pop("is_right", None)  # not in files of 0.1
         match_names("text", content, ("schema", "classes", "labels", "proba"))
-        return cls(content["proba"], _tuples(content["classes"]), _tuples(content["labels"]))
+        classes, labels = (_tuples(content[key]) for key in ("classes", "labels"))
+        return cls(content["proba"], classes, labels, is_right)
 
     def plot(self, ax=None) -> TransitionDisplay:
         """Draw a heat map with classes as rows and labels as columns (needs matplotlib)."""
@@ -569,10 +605,10 @@ class Transition:
 
     @property
     def _content(self):
-        return self.classes, self.labels, self.proba.tobytes()
+        return self.classes, self.labels, self.proba.tobytes(), self.is_right.tobytes()
 
     def __reduce__(self):  # through __init__: NumPy unpickles writable arrays
-        return Transition, (self.proba, self.classes, self.labels)
+        return Transition, (self.proba, self.classes, self.labels, self.is_right)
 
     def __repr__(self):
         n_classes, n_labels = self.proba.shape
@@ -627,9 +663,8 @@ def named_class(label, classes) -> int | None:
     >>> named_class(("web", "dog"), ["cat", "dog"]), named_class("pet", ["cat", "dog"])
     (1, None)
     """
-    if label in classes:
-        return list(classes).index(label)
-    return named_class(label[-1], classes) if isinstance(label, tuple) and label else None
+    (k,) = _named_positions(classes, [label])
+    return None if k < 0 else k
 
 
 def named_classes(transition) -> np.ndarray:
@@ -638,8 +673,7 @@ def named_classes(transition) -> np.ndarray:
     >>> named_classes(Transition.partial(["cat", "dog"]))
     array([ 0,  1, -1])
     """
-    found = [named_class(label, transition.classes) for label in transition.labels]
-    return np.array([-1 if k is None else k for k in found], dtype=np.intp)
+    return np.array(_named_positions(transition.classes, transition.labels), dtype=np.intp)
 
 
 def uninformative_labels(transition) -> np.ndarray:
@@ -655,27 +689,25 @@ def uninformative_labels(transition) -> np.ndarray:
     return np.ptp(transition.proba, axis=0) <= UNINFORMATIVE
 
 
-def meanings(transition) -> np.ndarray:
-    """Return which labels are correct for which classes, shape (n_labels, n_classes).
+def guess_meanings(transition) -> np.ndarray:
+    """Return which labels are right for which classes, as far as names and numbers tell it.
 
-    - A label that names a class (`named_class`) is correct for this class only.
-    - The missing label is correct for every class.
-    - Another label is correct for the classes y with T[y, s] ≥ max_y' T[y', s] / 10: it is
-      incorrect for a class that gets it rarely.
+    The result has shape (n_labels, n_classes). `Transition.is_right` is better: it also knows what
+    was specified.
 
-    >>> meanings(Transition.partial(["cat", "dog"]).with_noise(0.1)).astype(int)
+    - A label that names a class (`named_class`) is right for this class only.
+    - The missing label is right for every class.
+    - Another label is right for the classes y with T[y, s] ≥ max_y' T[y', s] / 10: it is wrong for
+      a class that gets it rarely.
+
+    >>> guess_meanings(Transition.partial(["cat", "dog"]).with_noise(0.1)).astype(int)
     array([[1, 0],
            [0, 1],
            [1, 1]])
     """
     columns = transition.proba.T
-    correct = columns >= columns.max(axis=1, keepdims=True) / RARELY
-    for s, (label, k) in enumerate(zip(transition.labels, named_classes(transition), strict=True)):
-        if k >= 0:
-            correct[s] = np.arange(len(transition.classes)) == k
-        elif is_missing(label):
-            correct[s] = True
-    return correct
+    often = columns >= columns.max(axis=1, keepdims=True) / RARELY
+    return _right_by_name(transition.classes, transition.labels, often)
 
 
 def can_be_wrong(transition) -> np.ndarray:
@@ -684,10 +716,44 @@ def can_be_wrong(transition) -> np.ndarray:
     >>> can_be_wrong(Transition.partial(["cat", "dog"]))
     array([ True,  True, False])
     """
-    return ~np.all(meanings(transition), axis=1)
+    return ~np.all(transition.is_right, axis=1)
 
 
 # ---------------------------------------------------------------------------- parts of the above
+
+
+def _named_positions(classes, labels) -> list[int]:
+    """Return the position of the class that each label names, −1 if it names none."""
+    position, found = {name: k for k, name in enumerate(classes)}, []
+    for label in labels:
+        while label not in position and isinstance(label, tuple) and label:
+            label = label[-1]
+        found.append(position.get(label, -1))
+    return found
+
+
+def _right_by_name(classes, labels, otherwise):
+    """Return which labels are right for which classes; `otherwise` is for labels without a name."""
+    is_right = np.array(otherwise, dtype=bool)
+    for s, (label, k) in enumerate(zip(labels, _named_positions(classes, labels), strict=True)):
+        if k >= 0:
+            is_right[s] = np.arange(len(classes)) == k
+        elif is_missing(label):
+            is_right[s] = True
+    return is_right
+
+
+def _read_is_right(is_right, classes, labels):
+    """Return `is_right` as an array that cannot be changed; raise if its shape is another."""
+    numbers, shape = as_numpy("is_right", is_right), (len(labels), len(classes))
+    if numbers.shape != shape or not np.isin(numbers, (0, 1)).all():
+        raise ValueError(
+            f"is_right must be 0 or 1 for each label and class, an array of shape {shape}; it is "
+            f"{short_repr(is_right)}."
+        )
+    found = numbers.astype(bool)
+    found.flags.writeable = False
+    return found
 
 
 def _with_wrong_labels(proba, rates, given):
@@ -728,25 +794,7 @@ def _count_labels(y, negative, sample_weight=None):
             f"y contains only one label, {listed(counts)}. Name the class of the other samples, as "
             "in negative='other', and pass labeled= or class_prior=."
         )
-    return {name: counts[name] for name in _sorted_labels(counts)}, n_unlabeled
-
-
-def _sorted_labels(labels):
-    """Return the labels sorted; whole numbers of a float column become integers."""
-    for name in labels:
-        if isinstance(name, float) and not name.is_integer():
-            raise ValueError(
-                f"Unknown label type: y contains {name} and looks like a continuous target; "
-                "convert it to text if it is a label."
-            )
-    try:
-        return [int(name) if isinstance(name, float) else name for name in sorted(labels)]
-    except TypeError:
-        kinds = {type(name).__name__: name for name in labels}
-        raise ValueError(
-            f"labels must be of one type; y contains {' and '.join(kinds)}, as in "
-            f"{listed(kinds.values())}. Convert all of them to text."
-        ) from None
+    return {name: counts[name] for name in sorted_labels(counts)}, n_unlabeled
 
 
 def _labeled_share(counts, n_unlabeled, class_prior, negative):

@@ -27,9 +27,9 @@ from looselabels.learning.density import KernelDensityClassifier
 COLUMNS = ["row", "label", "suggestion", "class_proba", "label_proba", "doubt", "why"]
 PARTS = [
     "schema", "looselabels", "n_rows", "n_labeled", "question", "n_to_check", "wrong", "unlabeled",
-    "label_accuracy", "candidate_losses", "design", "sources", "classes", "transition", "flow",
-    "calibration", "infeasible", "unsupported_labels", "indistinct_classes", "converged",
-    "findings",
+    "label_accuracy", "source_accuracy", "candidate_losses", "design", "sources", "classes",
+    "transition", "flow", "is_right", "calibration", "infeasible", "unsupported_labels",
+    "indistinct_classes", "converged", "findings",
 ]  # fmt: skip
 NO_NUMBERS = dict.fromkeys(("expected", "low", "high", "doubted", "found", "n_reviewed"))
 HOSTILE = ["<script>", "a\nb", "\x1b[31mred", "x" * 300, "", " ", "label", "{0}", "\u202egnp", "é"]
@@ -167,9 +167,10 @@ def test_in_polars_numbers_stay_numbers_and_tuples_become_text():
 # ------------------------------------------------------------------------ meanings of labels
 
 
-def test_a_coarse_label_is_doubted_as_a_whole():
+@pytest.mark.parametrize("rate", [0.1, 0.4])  # 0.4: a cat gets "canine" nearly as often as a dog
+def test_a_coarse_label_is_doubted_as_a_whole(rate):
     meant = {"dog": "dog", "canine": ["dog", "wolf"], "cat": "cat"}
-    t = Transition.from_meanings(meant).with_noise(0.1)
+    t = Transition.from_meanings(meant).with_noise(rate)
     label_proba = np.repeat([[0.6, 0.35, 0.05], [0.05, 0.9, 0.05], [0.05, 0.05, 0.9]], 20, axis=0)
     labels = ["dog"] * 20 + ["canine"] * 20 + ["cat"] * 19 + ["canine"]
     found = audit(label_proba=label_proba, labels=labels, transition=t)
@@ -596,7 +597,10 @@ def test_the_rows_that_are_most_surely_positive_come_first(positive):
     assert all(label is not None for label in table["label"][n:])
     values = 1 - positive.class_proba_given_label[table["row"][:n], 2]
     assert (np.diff(values) <= 1e-12).all()
-    assert 0 < positive.summary()["n_to_check"] == np.sum(values > 0.5) < n
+    n_to_check = positive.summary()["n_to_check"]
+    assert 0 < n_to_check == np.sum(values > 0.5) < n
+    is_first = [i < n_to_check for i in range(len(table))]
+    assert [record["to_check"] for record in positive.records()] == is_first
 
 
 def test_the_sentence_names_a_class_that_has_labels_if_one_is_possible(positive):
@@ -828,6 +832,52 @@ def test_useful_features_give_a_count_and_the_accuracy_of_the_labels():
     assert summary["label_accuracy"] == pytest.approx(np.mean(predicted == labels))
     assert summary["wrong"]["expected"] is not None
     assert summary["wrong"]["why_no_count"] is None
+
+
+def test_labels_of_merged_data_sets_are_predicted_within_each():
+    rng = np.random.default_rng(0)
+    source, y = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
+    cat = [0.9, 0.6]  # p(label "cat" | x) of a cat, by source; x says nothing about the source
+    is_cat = rng.random(400) < np.where(y == 0, np.take(cat, source), 1 - np.take(cat, source))
+    names = [("web", "lab")[k] for k in source]
+    labels = [(name, "cat" if c else "dog") for name, c in zip(names, is_cat, strict=True)]
+    pets = Transition.identity(["cat", "dog"])
+    t = Transition.combine(
+        {"web": pets.with_noise(0.1), "lab": pets.with_noise(0.4)}, sizes={"web": 1, "lab": 1}
+    )
+    given = np.array([[0.45, 0.05, 0.3, 0.2], [0.05, 0.45, 0.2, 0.3]])[y]
+    found = audit(label_proba=given, labels=labels, transition=t)
+    is_predicted = (y == 0) == is_cat
+    assert found.label_accuracy == pytest.approx(is_predicted.mean())
+    assert found.source_accuracy == {
+        name: pytest.approx(is_predicted[np.array(names) == name].mean()) for name in ("web", "lab")
+    }
+    (features,) = (one for one in found.findings if one.kind == "features")
+    assert not features.found
+
+
+def test_features_that_predict_only_the_data_set_are_useless():
+    rng = np.random.default_rng(0)
+    source = rng.integers(0, 2, 400)
+    labels = [(("web", "lab")[k], ("cat", "dog")[rng.integers(2)]) for k in source]
+    pets = Transition.identity(["cat", "dog"]).with_noise(0.2)
+    t = Transition.combine({"web": pets, "lab": pets}, sizes={"web": 1, "lab": 1})
+    noise = rng.uniform(-0.04, 0.04, 400)
+    given = np.array([[0.45, 0.45, 0.05, 0.05], [0.05, 0.05, 0.45, 0.45]])[source]
+    given += np.column_stack([noise, -noise, noise, -noise])
+    found = audit(label_proba=given, labels=labels, transition=t)
+    assert found.label_accuracy < 0.6
+    assert found.why_no_count.endswith("the features do not predict the labels.")
+
+
+def test_data_sets_with_one_label_each_are_predicted_against_each_other():
+    cats = Transition.from_meanings({"cat": "cat"})
+    rest = Transition.from_meanings({None: ["cat", "dog"]})
+    t = Transition.combine({"ads": cats, "web": rest}, sizes={"ads": 1, "web": 1})
+    given = np.repeat([[0.9, 0.1], [0.1, 0.9]], 20, axis=0)
+    labels = [("ads", "cat")] * 18 + [("web", None)] * 22
+    found = audit(label_proba=given, labels=labels, transition=t)
+    assert (found.label_accuracy, found.source_accuracy) == (pytest.approx(0.95), {})
 
 
 def test_one_label_and_missing_ones_are_predicted_against_each_other():

@@ -93,7 +93,7 @@ BAD = [
     (17, "lists", parquet([["cat"], ["dog"]] * 30), PARQUET, 3, "'species' holds lists"),
     (17, "not a simplex", with_proba(np.ones((80, 3))), PROBA, 3, "must sum to 1"),
     (17, "columns", with_proba(np.ones((80, 2)) / 2), PROBA, 3, "3 labels need as many columns"),
-    (17, "rows", with_proba(np.ones((9, 3)) / 3), PROBA, 3, "9 rows; y has 80"),
+    (17, "rows", with_proba(np.ones((9, 3)) / 3), PROBA, 3, "p.npy has 9 rows; the table has 80"),
     (17, "no file", CSV, PROBA, 5, "p.npy: No such file"),
     (18, "all unlabeled", ONE.replace("a", ""), AUDIT, 3, "'species' contains no label"),
     (
@@ -380,7 +380,7 @@ def test_a_label_of_the_design_that_is_not_there_is_noted():  # fault 21
     words = ("audit", "data.csv", "--label", "species", "--model", "kernel")
     found = called(*words, "--design", "design.json")
     assert found.code == 0, found.err
-    assert "Labels ['cow'] of the transition do not occur in y" in found.err
+    assert "Labels ['cow'] of the design do not occur in the table" in found.err
 
 
 @pytest.mark.parametrize(

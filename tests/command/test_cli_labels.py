@@ -44,6 +44,11 @@ def test_each_source_has_a_design_of_its_own():
     assert not doubted[frame["from"] == "checked"].any()
     assert (doubted == (frame["species"] != classes)).mean() > 0.95
     assert found["columns"]["used"] == 2  # the source is not a feature
+    accuracy = dict(found["source_accuracy"])
+    assert accuracy["checked"] > 0.95 > 0.85 > accuracy["web"] > 0.7
+    assert 0.8 < found["label_accuracy"] < 0.9  # sources need not be guessed
+    page = Path("data-audit/report.html").read_text()
+    assert f"that knows its source: checked {accuracy['checked']:.0%}, web " in page
     words = ("predict", "data-audit/model", "data.csv", "--label", "species")
     assert called(*words, "--source", "from").code == 0
     assert "was fitted with --source" in called(*words).err
@@ -65,11 +70,6 @@ def test_a_model_without_sources_takes_none():
         (["--source", "from", "--design", "both.json", "--noise", ".1"], 2, "rate for each source"),
         (["--source", "size", "--design", "both.json"], 3, "names the sources ['"),
         (["--source", "form", "--design", "both.json"], 3, "no column 'form'. Did you mean 'from'"),
-        (
-            ["--source", "from", "--design", "both.json", "--accept-above", ".9"],
-            2,
-            "cannot be combined with --decisions or --accept-above",
-        ),
         (["--label-rate", "0.5"], 2, "--label-rate needs --negative"),
         (["--label-rate", "0", "--negative", "x"], 2, "0.0 is not in the range 0<x<=1"),
         (["--label-rate", ".5", "--negative", "x", "--class-share", "x=.1"], 2, "Pass either"),

@@ -13,6 +13,8 @@ from tests.command.calls import CSV, WRITTEN, animals, called, cells, files, pd,
 
 pytestmark = pytest.mark.usefixtures("folder")  # each test works in an empty folder
 
+CLASSES = {"cat": "cat", "dog": "dog"}
+SOURCES = {"web": {"meanings": CLASSES, "noise": 0.2}, "lab": {"meanings": {"pet": ["cat", "dog"]}}}
 CHOSEN = ("--label", "species", "--model", "kernel", "--noise", "0.1", "--features", "size,weight")
 APPLY = ("apply", "data.csv", "decisions.csv", "--label", "species")
 
@@ -297,3 +299,122 @@ def test_an_audit_after_a_review_knows_what_was_decided(page):
         assert "--decisions decisions.csv" in summary["reproduce"]["command"]
         same.append((summary["wrong"], summary["n_to_check"], page["rows"]))
     assert same[0] == same[1]
+
+
+def test_rows_of_several_sources_are_reviewed_applied_and_audited_again(page):
+    frame = named(120, unlabeled=0, wrong=0.2)
+    frame["from"] = np.where(np.arange(120) % 4, "web", "lab")
+    frame["species"] = np.where(frame["from"] == "lab", "pet", frame["species"])
+    frame.to_csv("data.csv", index=False)
+    Path("both.json").write_text(json.dumps({"sources": SOURCES}))
+    words = ("--label", "species", "--model", "kernel", "--features", "size,weight")
+    words += ("--id", "name", "--source", "from", "--design", "both.json", "--force", "--json")
+    found = called("audit", "data.csv", *words, "--accept-above", "0.9")
+    assert found.code == 0, found.err
+    accepted = read_csv("data-audit/decisions.csv")
+    assert set(accepted["label"]) == {"cat", "dog"}  # the cells, without their source
+    for record in page["rows"]:
+        record["label"] = record["label"][-1]  # as the page writes it
+    reviewed(page, lambda record: record["suggestion"] if record["doubt"] > 0.5 else None)
+    assert called(*APPLY, "data-audit/decisions.csv", "--id", "name").code == 0
+    same = []
+    for data in ("data.csv", "data-corrected.csv"):
+        found = called("audit", data, *words, "--decisions", "decisions.csv")
+        assert found.code == 0, found.err
+        summary = json.loads(found.out)
+        assert summary["reviewed"]["n"] == len(read_csv("decisions.csv")) > 5
+        same.append((summary["wrong"], page["rows"]))
+    assert same[0] == same[1]
+    assert (read_csv("data-corrected.csv")["species"] != frame["species"]).sum() > 5
+
+
+def test_a_class_of_the_design_that_no_label_names_is_decided_applied_and_known(page):
+    frame = named(120, names=("dog", "wolf", "cat"), unlabeled=0, wrong=0)
+    frame["species"] = frame["species"].replace("wolf", "canine")
+    frame.to_csv("data.csv", index=False)
+    meanings = {"dog": "dog", "canine": ["dog", "wolf"], "cat": "cat"}
+    Path("coarse.json").write_text(json.dumps({"meanings": meanings, "noise": 0.1}))
+    words = ("--label", "species", "--model", "kernel", "--features", "size,weight")
+    words += ("--design", "coarse.json", "--force", "--json")
+    assert called("audit", "data.csv", *words).code == 0
+    lines = reviewed(page, lambda record: "wolf" if record["label"] == "canine" else None)
+    assert len(lines) == 40
+    assert called(*APPLY).code == 0
+    for data in ("data.csv", "data-corrected.csv"):
+        found = called("audit", data, *words, "--decisions", "decisions.csv")
+        assert json.loads(found.out)["reviewed"]["n"] == 40, found.err
+    found = called("audit", "data-corrected.csv", *words)
+    assert found.code == 3
+    assert "holds ['wolf']; the known labels are ('dog', 'canine', 'cat')" in found.err
+    assert "They are classes of the design: if a review decided on them, pass --dec" in found.err
+
+
+def test_unlabeled_rows_that_were_left_are_known_to_be_of_the_negative_class(page):
+    frame = named(200, wrong=0)
+    is_cat = np.arange(200) % 2 == 0
+    frame["species"] = np.where(is_cat & (np.arange(200) % 4 == 0), "cat", None)
+    frame.to_csv("data.csv", index=False)
+    words = ("--label", "species", "--negative", "dog", "--model", "kernel", "--id", "name")
+    words += ("--features", "size,weight", "--force", "--json")
+    found = called("audit", "data.csv", *words)
+    assert found.code == 0, found.err
+    is_cat = dict(zip(frame["name"], is_cat, strict=True))
+    lines = []
+    for record in page["rows"][30:70]:  # as the page does it: a row that is left is a dog
+        word, of_class = ("accept", "cat") if is_cat[record["id"]] else ("keep", "dog")
+        values = {"decision": word, "class": of_class, "doubt": record["positive_proba"]}
+        lines.append({name: (record | values)[name] for name in COLUMNS})
+    pd.DataFrame(lines, columns=COLUMNS).to_csv("decisions.csv", index=False)
+    n_cats = sum(line["class"] == "cat" for line in lines)
+    assert 0 < n_cats < 40
+    assert called(*APPLY, "--id", "name").code == 0
+    for data in ("data.csv", "data-corrected.csv"):
+        found = called("audit", data, *words, "--decisions", "decisions.csv")
+        said = f"Of 40 reviewed unlabeled rows {n_cats} were of a labeled class; "
+        assert said in found.err
+        expected = json.loads(found.out)["reviewed"]["expected"]
+        assert expected == pytest.approx(sum(line["doubt"] for line in lines))
+        assert not {record["id"] for record in page["rows"]} & {line["id"] for line in lines}
+    assert "dog" not in set(read_csv("data-corrected.csv")["species"])
+
+
+def test_apply_says_how_to_audit_again_also_with_a_class_that_is_never_labeled(page):
+    frame = named(100, wrong=0)
+    frame["species"] = np.where(np.arange(100) % 3 == 0, "cat", None)
+    frame.to_csv("data.csv", index=False)
+    words = ("--label", "species", "--negative", "a dog", "--model", "kernel", "--force")
+    assert called("audit", "data.csv", *words).code == 0
+    row = page["rows"][0]
+    reviewed({"rows": [row]}, lambda _: "a dog", "my decisions.csv")
+    found = called("apply", "data.csv", "my decisions.csv", "--label", "species")
+    assert found.code == 0, found.err
+    again = "audit data.csv with --decisions 'my decisions.csv'."
+    assert f"To audit again with these decisions, {again}" in found.err
+    assert "has new labels, ['a dog']" in found.err
+    assert "add --unlabeled 'a dog' if they are the class of --negative" in found.err
+    for more in (("--decisions", "my decisions.csv"), ("--unlabeled", "a dog")):
+        assert called("audit", "data-corrected.csv", *words, *more).code == 0
+    found = called("apply", "data-corrected.csv", "my decisions.csv", *APPLY[3:], "-o", "b.csv")
+    assert "new labels" not in found.err
+
+
+@pytest.mark.parametrize("command", ["apply", "audit"])
+def test_decisions_that_name_rows_in_another_way_suggest_an_id(page, command):
+    named().assign(number=range(3, 103)).to_csv("data.csv", index=False)
+    words = ("audit", "data.csv", *CHOSEN, "--force", "--decisions", "decisions.csv")
+    words = APPLY if command == "apply" else words
+    audited("--id", "name")
+    reviewed(page, lambda record: record["label"])
+    found = called(*words)
+    assert found.code == 3
+    assert "no row has Line 'pet " in found.err
+    assert "Column 'name' has these identifiers: try --id name. Pass the table" in found.err
+    audited("--id", "number")  # most of these are numbers of lines too
+    reviewed(page, lambda record: record["label"])
+    assert "other cells changed in Line '" in called(*words).err
+    assert "Column 'number' has these identifiers: try --id number." in called(*words).err
+    audited()
+    reviewed(page, lambda record: record["label"])
+    found = called(*words, "--id", "name")
+    assert "These identifiers may count lines: try without --id." in found.err
+    assert called(*words).code == 0

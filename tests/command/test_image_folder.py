@@ -190,6 +190,24 @@ def test_bad_folders_are_one_line(words, code, said):
     assert "fruits-audit" not in files()
 
 
+@pytest.mark.parametrize("place", [".", "tables", "fruits"])
+def test_the_corrected_table_of_a_folder_is_audited_where_it_is(place, monkeypatch):
+    pytest.importorskip("PIL")
+    fruits()
+    Path("tables").mkdir(exist_ok=True)
+    assert called("audit", "fruits", *QUICK, "--accept-above", "0.6").code == 0
+    words = ("apply", "fruits", "fruits-audit/decisions.csv", "-o", f"{place}/better.csv")
+    assert called(*words).code == 0
+    paths = read_csv(f"{place}/better.csv")["path"]
+    assert all((Path(place) / path).is_file() for path in paths)
+    monkeypatch.chdir("tables")  # from another folder
+    found = called("audit", f"../{place}/better.csv", "--label", "label", *QUICK, "--quiet")
+    assert found.code == 0, found.err
+    report = Path("better-audit/report.html").read_text()
+    assert report.count("<img ") == 30
+    assert "No sign of wrong labels" in report or "no single label is more likely" in report
+
+
 def test_decisions_on_a_folder_correct_its_table():
     pytest.importorskip("PIL")
     fruits()
@@ -197,7 +215,22 @@ def test_decisions_on_a_folder_correct_its_table():
     found = called("apply", "fruits/", "fruits-audit/decisions.csv")
     assert found.code == 0, found.err
     table = read_csv("fruits-corrected.csv").set_index("path")["label"]
-    assert table["apple/03.png"] == "leaf"
-    assert table["leaf/03.png"] == "apple"
+    assert table["fruits/apple/03.png"] == "leaf"
+    assert table["fruits/leaf/03.png"] == "apple"
     assert len(read_csv("fruits-corrected-changes.csv")) == 2
     assert files("fruits/apple") == [f"{i:02}.png" for i in range(15)]  # no image was moved
+
+
+def test_answers_of_several_annotators_name_the_paths_of_images():
+    lines = ["path,annotator,label"]
+    for i in range(30):
+        kind = list(COLORS)[i % 2]
+        draw(Path("photos", f"{i:02}.png"), COLORS[kind], seed=i)
+        lines += [f"{i:02}.png,{who},{kind}" for who in ("ann", "bob")[: 1 + i % 2]]
+    Path("answers.csv").write_text("\n".join(lines))
+    done = called("audit", "photos", "--annotations", "answers.csv", "--model", "kernel")
+    assert done.code == 0, done.err
+    table = read_csv("photos-audit/labels.csv")
+    assert list(table) == ["path", "consensus", "probability", "n_answers", "more_answers"]
+    assert table["consensus"].tolist() == list(COLORS) * 15
+    assert "model" in files("photos-audit")  # which is there only if the images were learned from

@@ -16,8 +16,9 @@ from looselabels.command.notes import (
     describe_result,
     ignored_columns,
     why_no_count,
+    words_of_command,
 )
-from tests.command.calls import animals, fitted_animals
+from tests.command.calls import QUICK, animals, called, fitted_animals
 
 
 def described(frame=None, **options):
@@ -36,6 +37,47 @@ def test_warnings_become_lines_each_once():
     assert notes == ["two lines"]
     with pytest.warns(UserWarning, match="again"):
         warnings.warn("again", stacklevel=1)
+
+
+SAID = {  # by the library, and by the command
+    "label_proba has shape (400, 2); 3 labels need as many columns, in the order of the "
+    "transition's labels.": "--proba has 400 rows and 2 columns; 3 labels need as many columns, in "
+    "sorted order, or in that of the design.",
+    "columns of label_proba lacks ['cat']; it must name ('cat', 'dog').": "The header of --proba "
+    "lacks ['cat']; it must name ('cat', 'dog').",
+    "Each row of label_proba must sum to 1; row 0 sums to 1.5.": "Each row of --proba must sum to "
+    "1; row 0, counted from 0, sums to 1.5.",
+    "noise='em' compares labels with each other, but y has only one. Use noise='estimate' or a "
+    "number.": "--noise em compares labels with each other, but the table has only one. Use "
+    "--noise estimate or a number.",
+    "noise='estimate' estimates all of the noise, but the transition has some.": "--noise estimate "
+    "estimates all of the noise, but the design has some.",
+    "If you know the share of wrong labels, specify it as noise, such as 0.1.": "If you know the "
+    "share of wrong labels, pass it as in --noise 0.1.",
+    "Column 'y' holds a noise of 0.1.": "Column 'y' holds a noise of 0.1.",
+}
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_sentences_of_the_library_are_said_with_options(said):
+    assert words_of_command(said) == SAID[said]
+
+
+@pytest.mark.parametrize("command", ["audit", "fit"])
+def test_a_negative_class_without_unlabeled_rows_is_said_with_options(folder, command):
+    animals(40, unlabeled=0).to_csv("data.csv", index=False)
+    found = called(command, "data.csv", "--label", "species", "--negative", "cow", *QUICK)
+    assert found.code == 3
+    assert found.err == (
+        "--negative needs rows of every label and rows without a label; no row without a label has "
+        "positive weight. Leave --negative out, or pass --class-share.\n"
+    )
+
+
+def test_warnings_are_said_with_options():
+    with collect_warnings() as notes:
+        warnings.warn("Labels ['x'] of the transition do not occur in y: …", stacklevel=1)
+    assert notes == ["Labels ['x'] of the design do not occur in the table: …"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from looselabels.command.identity import identify
 from looselabels.command.labels import Labels
 from looselabels.command.review import Review, accept_above, read_review
 from looselabels.command.tables import TableError, read_table
+from looselabels.transition import Transition
 from tests.command.calls import animals, cells, write_decisions, written_pets
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -59,13 +60,23 @@ def test_a_class_that_is_never_labeled_can_be_decided_and_applied():
     assert review.labels[2] is None
 
 
-def test_a_class_that_no_label_names_cannot_be_known():
+PETS = Transition.from_meanings({"cat": "cat", "dog": "dog", None: ["cat", "dog"]})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({}, "label rows of it, or pass --neg"), ({"design": PETS}, "add it to --design")],
+)
+def test_a_class_that_an_audit_does_not_know_is_refused_with_the_row_and_the_next_step(
+    options, said
+):
     frame = written_pets()
     write_decisions(frame, (0, "accept", "dog"), (1, "change", "cow"))
-    with pytest.raises(
-        TableError, match=r"about 'pet 1' is the class 'cow', .* are \['cat', 'dog'\]"
-    ):
-        reviewed(frame, "decisions.csv")
+    with pytest.raises(TableError) as error:
+        reviewed(frame, "decisions.csv", **options)
+    assert "about name 'pet 1' is the class 'cow', which" in str(error.value)
+    assert "it knows ['cat', 'dog']. Pass --negative, --design and --merge as" in str(error.value)
+    assert f"If the class is new, {said}" in str(error.value)
 
 
 def test_suggestions_above_a_probability_are_accepted(fitted):
@@ -120,3 +131,22 @@ def test_the_summary_counts_reviewed_labels_that_were_wrong(fitted):
     assert review.summary(found) == {"n": 3, "confirmed": 1, "expected": 1.5}
     only_unlabeled = review._replace(doubts={unlabeled[0]: 0.0})
     assert only_unlabeled.summary(found) is None
+    assert review._replace(known_classes=[None] * len(fitted.y)).summary(found) == {
+        **{"n": 3, "confirmed": 0, "expected": 1.5},
+    }
+
+
+def test_the_summary_counts_reviewed_rows_that_were_of_a_labeled_class(fitted):
+    y = [label if label == "cat" else None for label in fitted.y]
+    clf = DecoupledClassifier(GaussianNB(), negative="dog", refit=False, random_state=0)
+    found = audit(clf.fit(fitted.X, y), y)
+    a, b, c, d = np.flatnonzero(~found.is_labeled)[:4].tolist()
+    labeled = int(np.flatnonzero(found.is_labeled)[0])
+    known = [None] * len(y)
+    known[a], known[b], known[labeled] = "cat", "dog", "dog"
+    doubts = {a: 0.75, b: 0.5, c: 0.25, labeled: 0.9}
+    review = Review(identify(fitted.frame, label="species"), y, known, doubts)
+    assert review.summary(found) == {"n": 2, "confirmed": 1, "expected": 1.25}
+    old = review._replace(doubts=dict.fromkeys((a, b, d), 0.0))  # of a page of 0.1
+    assert old.summary(found) == {"n": 2, "confirmed": 1, "expected": None}
+    assert review._replace(doubts={c: 0.25}).summary(found) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from looselabels.command.spelling import read_merges, spelling_variants
+from looselabels.command.spelling import describe_variants, read_merges, spelling_variants
 
 
 def test_merges_are_read_from_words_and_files(tmp_path):
@@ -38,9 +38,17 @@ def test_labels_that_differ_only_in_case_or_spaces_are_variants():
     counts = {"cat": 3, "Cat ": 5, "dog": 1, "dog ": 9, "DOG": 0, "cow": 2, None: 4, 7: 1}
     found = spelling_variants(counts, "looselabels audit x.csv")
     assert [variant["labels"] for variant in found] == [["Cat ", "cat"], ["DOG", "dog", "dog "]]
-    assert found[0]["command"] == (
-        "looselabels audit x.csv --merge 'Cat =Cat' --merge cat=Cat --force"
-    )
+    assert found[0]["options"] == "--merge 'Cat =Cat' --merge cat=Cat"
+    assert {variant["command"] for variant in found} == {  # one command for all of them
+        "looselabels audit x.csv --merge 'Cat =Cat' --merge cat=Cat --merge DOG=dog "
+        "--merge 'dog =dog' --force"
+    }
+    assert describe_variants(found) == [
+        "Labels ['Cat ', 'cat'] differ only in case or spaces.",
+        "Labels ['DOG', 'dog', 'dog '] differ only in case or spaces. To merge all of these, add "
+        "--merge 'Cat =Cat' --merge cat=Cat --merge DOG=dog --merge 'dog =dog'.",
+    ]
+    assert describe_variants([]) == []
     assert spelling_variants({"a b": 1, "a  b": 1, " a b": 1})[0]["options"] == "--strip"
     assert spelling_variants({"a": 1, "b": 1}) == []
 
@@ -48,4 +56,6 @@ def test_labels_that_differ_only_in_case_or_spaces_are_variants():
 def test_variants_have_the_same_order_in_every_run():
     labels = [letter + space for letter in "hgfedcba" for space in ("", " ")]
     for counts in (dict.fromkeys(labels, 2), dict.fromkeys(labels[::-1], 2)):
-        assert [variant["labels"][0] for variant in spelling_variants(counts)] == list("abcdefgh")
+        found = spelling_variants(counts)
+        assert [variant["labels"][0] for variant in found] == list("abcdefgh")
+        assert found[0]["command"] == "--strip --force"  # once

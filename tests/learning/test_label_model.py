@@ -13,7 +13,6 @@ from looselabels._rows import on_simplex
 from looselabels.datasets import make_loose_labels
 from looselabels.estimation.noise import estimate_noise
 from looselabels.exceptions import IdentifiabilityWarning
-from looselabels.transition import meanings
 
 
 def test_the_classifier_finds_wrong_labels_without_a_specified_rate():
@@ -82,7 +81,7 @@ def test_noise_is_estimated_where_labels_do_not_name_classes(kind):
     clf = DecoupledClassifier(
         LogisticRegression(max_iter=500), design, noise="estimate", cv=3, random_state=0
     ).fit(X, labels)
-    is_wrong = ~(meanings(design)[design.label_index(labels), y])
+    is_wrong = ~(design.is_right[design.label_index(labels), y])
     low, high = clf.label_model_.wrong_share_interval
     assert low - 0.02 < is_wrong.mean() < high + 0.02
     assert low > 0.01

@@ -5,7 +5,7 @@ a class that has labels (`Audit.question`). Here are the rows; `summary` has the
 of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,17 +13,17 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from looselabels._files import check_parent, new_file
 from looselabels._names import read_classes, shown
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts, import_extra
-from looselabels.auditing.diagnose import Finding, diagnose, skill_of
+from looselabels.auditing.consensus import audit_answers
+from looselabels.auditing.diagnose import Finding, diagnose, mean_skill, skills_of
 from looselabels.auditing.intervals import (
     draw,
     draw_from_mass,
 )
-from looselabels.auditing.pages import page_content, summary_html
-from looselabels.auditing.report import render, verdict
+from looselabels.auditing.pages import page_content, summary_html, write_page
+from looselabels.auditing.report import verdict
 from looselabels.auditing.summary import DOUBTED, counts, summarize
 from looselabels.estimation.sampling import sample_rows
 from looselabels.estimation.weighting import weighted_transition
@@ -32,7 +32,7 @@ from looselabels.learning.classifier import DecoupledClassifier
 from looselabels.learning.decoupling import insert_known
 from looselabels.learning.label_model import LabelModel
 from looselabels.plotting import AuditDisplay
-from looselabels.transition import Transition, can_be_wrong, meanings
+from looselabels.transition import Transition, can_be_wrong
 
 POSSIBLE = 0.1  # doubt above which the most probable other class is named
 MAX_DIVERGENCE = 0.1  # nats; above this no combination of classes reproduces p(label | x)
@@ -77,8 +77,9 @@ def audit(
     ----------
     clf : DecoupledClassifier, or a Pipeline that ends with one
         Fitted.
-    y : column of shape (n_samples,)
-        The labels as given.
+    y : column of shape (n_samples,), or table of shape (n_samples, n_annotators)
+        The labels as given. If the classifier was fitted to several answers per row, these answers;
+        the result is then a `ConsensusAudit`.
     X : features that the classifier accepts, optional
         Rows other than those of the fit. Required for a model that was loaded from a file, which
         does not contain its training rows.
@@ -116,6 +117,11 @@ def audit(
         X = X if X is None else clf[:-1].transform(X)
         clf = clf[-1]
     check_is_fitted(clf, "converged_")
+    if getattr(clf, "annotators_", None) is not None:
+        if decisions is not None:
+            raise ValueError("decisions cannot be combined with several answers per row.")
+        # the type of the result follows from y, which a type checker does not see
+        return audit_answers(clf, y, X, random_state=random_state)  # type: ignore[return-value]
     index, known = clf.transition_.label_index(y), None
     if decisions is not None:
         known = read_classes("decisions", decisions, clf.transition_.classes, len(index))
@@ -138,7 +144,8 @@ def audit(
         )
     clf = clf.with_known_classes(decisions)
     model, groups = clf.label_model_, clf.label_scores_.groups
-    skill = skill_of(model, clf.label_scores_._replace(label_index=index))
+    skills = skills_of(model, clf.label_scores_._replace(label_index=index))
+    skill = mean_skill(skills)
     return Audit(
         model,
         index,
@@ -146,6 +153,7 @@ def audit(
         clf.class_proba_given_label_,
         bool(clf.converged_),
         label_accuracy=None if skill is None else skill.accuracy,
+        source_accuracy={name: s.accuracy for name, (s, _) in skills.items() if name is not None},
         share_infeasible=_share_infeasible(clf.label_scores_, clf.calibration_, model),
         findings=tuple(diagnose(clf, y)),
         copies_per_row=1.0 if groups is None else groups.copies_per_row,
@@ -170,6 +178,7 @@ class Audit:
     class_proba_given_label: np.ndarray
     converged: bool
     label_accuracy: float | None = None  #: how often the most probable label is the given one
+    source_accuracy: dict = field(default_factory=dict)  #: the same within each of merged data sets
     share_infeasible: float | None = None  #: rows whose p(label | x) no class distribution explains
     findings: tuple[Finding, ...] = ()  #: tests of the assumptions; see `diagnose`
     copies_per_row: float = 1.0  #: by which copies reduce the evidence; see `RowGroups`
@@ -219,7 +228,7 @@ class Audit:
     @cached_property
     def is_right(self) -> np.ndarray:
         """Which labels are right for which classes, (n_labels, n_classes)."""
-        return meanings(self.transition)
+        return self.transition.is_right
 
     @cached_property
     def is_labeled(self) -> np.ndarray:
@@ -276,8 +285,17 @@ class Audit:
 
         The most doubted label comes first, or the unlabeled row that is most surely positive.
         """
-        value = self.doubt if self.question == "labels" else self.positive_proba
-        return np.lexsort((-value, ~self.is_asked, self.is_reviewed))
+        return np.lexsort((-self._value, ~self.is_asked, self.is_reviewed))
+
+    @cached_property
+    def is_to_check(self) -> np.ndarray:
+        """Which open rows more likely have a wrong label than not, or are of a labeled class."""
+        return self.is_open & (self._value > DOUBTED)
+
+    @property
+    def _value(self) -> np.ndarray:
+        """The probability that the question asks for."""
+        return self.doubt if self.question == "labels" else self.positive_proba
 
     def why(self, row) -> str:
         """Return one short clause about the label of a row."""
@@ -322,6 +340,8 @@ class Audit:
                 "label_proba": float(self.label_proba[i]),
                 "doubt": float(self.doubt[i]),
                 "why": self.why(i),
+                "to_check": bool(self.is_to_check[i]),
+                "positive_proba": float(self.positive_proba[i]),
             }
             for i in rows
         ]
@@ -358,10 +378,9 @@ class Audit:
         matplotlib). `axes` are two matplotlib Axes; None: those of a new figure.
         """
         is_about_labels = self.question == "labels"
-        value = self.doubt if is_about_labels else self.positive_proba
         name = "doubt" if is_about_labels else "p(labeled class | x, unlabeled)"
         names = self.transition.classes, self.transition.labels
-        return AuditDisplay(value[self.is_asked], self.flow(), *names, name).plot(axes)
+        return AuditDisplay(self._value[self.is_asked], self.flow(), *names, name).plot(axes)
 
     def to_html(self, path, X=None, *, overwrite=False) -> None:
         """Write the report to the file `path`: one page without external files (needs jinja2).
@@ -380,16 +399,7 @@ class Audit:
         overwrite : bool, default=False
             Whether to replace an existing file.
         """
-
-        def check(target):
-            check_parent(target)
-            if target.is_dir():
-                raise IsADirectoryError(f"{target} is a folder; name a file in it.")
-            if target.exists() and not overwrite:
-                raise FileExistsError(f"{target} exists; overwrite=True replaces it.")
-
-        with new_file(path, check) as temporary:
-            temporary.write_text(render(*page_content(self, X)), encoding="utf-8")
+        write_page(path, *page_content(self, X), overwrite=overwrite)
 
     # -------------------------------------------------------------------------- summaries
 

@@ -88,7 +88,7 @@ def diagnose(clf, y, classes=None) -> list[Finding]:
         identifiability(model.transition),
         _calibration_finding(model, scores, clf.class_proba_),
         _missing_finding(model, scores, clf.class_proba_),
-        useless_features(skill_of(model, scores)),
+        useless_features(mean_skill(skills_of(model, scores))),
         _copies_finding(scores),
         _candidates_finding(model, clf.rival_wrong_shares_),
     ]
@@ -146,20 +146,51 @@ def _missing_finding(model, scores, class_proba):
     return missing_dependence(class_proba[rows], is_left_out, weight[rows], names)
 
 
-def skill_of(model, scores) -> LabelSkill | None:
-    """Return how well labels are predicted out of sample; None if there are no two labels.
+def mean_skill(skills: dict) -> LabelSkill | None:
+    """Return how well labels are predicted on average over the rows, from `skills_of`."""
+    if not skills:
+        return None
+    accuracy, gain, error = np.transpose([skill for skill, _ in skills.values()])
+    weight = np.array([weight for _, weight in skills.values()])
+    weight /= weight.sum()
+    errors = np.linalg.norm(weight * error)  # data sets are independent
+    return LabelSkill(float(weight @ accuracy), float(weight @ gain), float(errors))
 
-    Labels that cannot be wrong, such as the missing one, are left out if two others remain.
+
+def skills_of(model, scores) -> dict:
+    """Return how well labels are predicted out of sample, and the rows' weight, by data set.
+
+    Each label is compared with others of its data set only: which data set a row is from is known,
+    and need not be predicted. The key is None if data sets were not merged, or if none has two
+    labels. Labels that cannot be wrong, such as the missing one, are left out if two others remain.
     """
-    seen, weight = scores.seen_labels, _row_weights(scores)
-    labels = seen[can_be_wrong(model.transition)[seen]]
-    labels = labels if len(labels) > 1 else seen
+    seen, labels = scores.seen_labels, model.transition.labels
+    sources = [_source(labels[s], model.transition.classes) for s in seen]
+    found = {}
+    for source in dict.fromkeys(sources):
+        own = seen[[name == source for name in sources]]
+        found[source] = _skill_among(own, model, scores)
+    found = {source: skill for source, skill in found.items() if skill is not None}
+    if not found and (skill := _skill_among(seen, model, scores)) is not None:
+        return {None: skill}
+    return found
+
+
+def _source(label, classes):
+    """Return the data set of a label of merged data sets, or None."""
+    return label[0] if isinstance(label, tuple) and label and label not in classes else None
+
+
+def _skill_among(labels, model, scores):
+    """Return the skill for rows with some of the labels, and the weight of these rows."""
+    weight, informative = _row_weights(scores), labels[can_be_wrong(model.transition)[labels]]
+    labels = informative if len(informative) > 1 else labels
     rows = np.flatnonzero(np.isin(scores.label_index, labels) & (weight > 0))
-    rows = rows[sample_rows(len(rows), MAX_ROWS)]
+    total, rows = weight[rows].sum(), rows[sample_rows(len(rows), MAX_ROWS)]
     if len(np.unique(scores.label_index[rows])) < 2:
         return None
     position = np.searchsorted(labels, scores.label_index[rows])
-    return label_skill(scores.real(labels, rows), position, weight[rows])
+    return label_skill(scores.real(labels, rows), position, weight[rows]), float(total)
 
 
 def useless_features(skill: LabelSkill | None) -> Finding:

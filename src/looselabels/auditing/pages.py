@@ -4,8 +4,9 @@ from html import escape
 
 import numpy as np
 
+from looselabels._files import check_parent, new_file
 from looselabels._names import shown
-from looselabels.auditing.report import FROM_0, facts, verdict
+from looselabels.auditing.report import FROM_0, facts, render, verdict
 
 MAX_SHOWN = 500  # rows in the report
 MAX_LISTED = 10  # rows in a notebook
@@ -24,14 +25,33 @@ def summary_html(found) -> str:
     parts = [f"<p><strong>{escape(verdict(content))}</strong></p>", _table(numbers)]
     rows = found.records(min(MAX_LISTED, int(found.is_open.sum())))
     if rows:
-        value = "doubt" if found.question == "labels" else "class_proba"
-        header = ("row", "label", "suggestion", value, "why")
-        lines = [
-            (str(r["row"]), shown(r["label"]), shown(r["suggestion"]), f"{r[value]:.0%}", r["why"])
-            for r in rows
-        ]
-        parts += [_table(lines, header), f"<p>{FROM_0} to_html(path) writes the whole report.</p>"]
+        listed = _list_of_answers(rows) if found.question == "consensus" else _list(found, rows)
+        parts += [listed, f"<p>{FROM_0} to_html(path) writes the whole report.</p>"]
     return f"<div>{''.join(parts)}</div>"
+
+
+def _list(found, rows) -> str:
+    value = "doubt" if found.question == "labels" else "class_proba"
+    header = ("row", "label", "suggestion", value, "why")
+    lines = [
+        (str(r["row"]), shown(r["label"]), shown(r["suggestion"]), f"{r[value]:.0%}", r["why"])
+        for r in rows
+    ]
+    return _table(lines, header)
+
+
+def _list_of_answers(rows) -> str:
+    header = ("row", "answers", "consensus", "probability")
+    lines = [
+        (
+            str(r["row"]),
+            ", ".join(f"{shown(label)}: {len(who)}" for label, who in r["answers"]),
+            shown(r["consensus"]),
+            f"{r['probability']:.0%}",
+        )
+        for r in rows
+    ]
+    return _table(lines, header)
 
 
 def _table(rows, header=()) -> str:
@@ -58,7 +78,7 @@ def page_content(found, X=None) -> tuple[dict, list | None]:
     """
     records = found.records(min(MAX_SHOWN, int(found.is_open.sum())))
     rows = [record["row"] for record in records]
-    columns, cells, images = _shown(X, len(found.label_index), rows)
+    columns, cells, images = _shown(X, len(found.class_proba_given_label), rows)
     content = found.summary() | {
         "id_name": "Row",
         "id_note": FROM_0,
@@ -71,6 +91,20 @@ def page_content(found, X=None) -> tuple[dict, list | None]:
         ],
     }
     return content, images
+
+
+def write_page(path, content, images, *, overwrite) -> None:
+    """Write the report to a file, completely or not at all."""
+
+    def check(target):
+        check_parent(target)
+        if target.is_dir():
+            raise IsADirectoryError(f"{target} is a folder; name a file in it.")
+        if target.exists() and not overwrite:
+            raise FileExistsError(f"{target} exists; overwrite=True replaces it.")
+
+    with new_file(path, check) as temporary:
+        temporary.write_text(render(content, images), encoding="utf-8")
 
 
 def violated_assumptions(found) -> list[str]:

@@ -21,12 +21,14 @@ def summarize(found) -> dict:
         "looselabels": __version__,
         **counts(found),
         "label_accuracy": found.label_accuracy,
+        "source_accuracy": list(map(list, found.source_accuracy.items())),
         "candidate_losses": found.candidate_losses,
         "design": _design(found),
         "sources": found.model.sources._asdict(),
         "classes": _class_shares(found),
         "transition": _transition(found),
         "flow": found.flow().tolist(),
+        "is_right": found.is_right.tolist(),
         "calibration": _calibration(found),
         "infeasible": found.share_infeasible,
         "unsupported_labels": _unsupported(found),
@@ -38,12 +40,12 @@ def summarize(found) -> dict:
 
 def counts(found) -> dict:
     """Return the answers to both questions, and how many rows are more likely so than not."""
-    wrong, positive = _wrong(found), found.positive_proba[found.is_open] > DOUBTED
+    wrong, n_to_check = _wrong(found), int(found.is_to_check.sum())
     return {
         "n_rows": len(found.label_index),
         "n_labeled": int(found.is_labeled.sum()),
         "question": found.question,
-        "n_to_check": wrong["doubted"] if found.question == "labels" else int(positive.sum()),
+        "n_to_check": wrong["doubted"] if found.question == "labels" else n_to_check,
         "wrong": wrong,
         "unlabeled": _unlabeled(found),
     }

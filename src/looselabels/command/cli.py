@@ -17,6 +17,7 @@ import click
 from looselabels import __version__
 from looselabels._progress import steps
 from looselabels.command.options import (
+    about_answers,
     about_labels,
     about_model,
     about_review,
@@ -147,7 +148,7 @@ def main():
 
 @main.command()
 @click.argument("data")
-@add_options(about_labels, about_model, about_review)
+@add_options(about_answers, about_model, about_review)
 @click.option(
     "--proba",
     type=click.Path(dir_okay=False),
@@ -174,15 +175,19 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
       looselabels audit both.csv --label species --source shop --design shops.json
       looselabels audit animals.csv --label species --id name --decisions decisions.csv
       looselabels audit photos/ --features embeddings.npy
+      looselabels audit texts.csv --label ann --label bob --label eve
+      looselabels audit texts.csv --annotations answers.csv --id text_id
 
     DATA is a CSV, Parquet, Feather, Excel (.xlsx) or JSON lines (.jsonl) file, - for CSV from
     stdin, or a folder of images with one subfolder per class. The folder of results contains
     labels.csv (the table with suggestions; .parquet or .feather if DATA is such a file),
-    report.html, summary.json, transition.json and model/.
+    report.html, summary.json, transition.json and model/. With several answers per row, labels.csv
+    has the class that they suggest, and annotators.csv how accurate each annotator is.
     """
     from looselabels._files import new_folder
     from looselabels.auditing.audit import audit as audit_rows
     from looselabels.command import results, workflow
+    from looselabels.command.answers import has_answers
     from looselabels.command.models import write_model
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_folder
@@ -194,8 +199,13 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     )
     from looselabels.command.writing import format_note
 
+    several = has_answers(options, proba)
     check = partial(check_folder, force=force, written=results.AUDIT_FILES)
     out = check(_out(data, out, "audit"))
+    if several:
+        clf, content = _audit_answers(data, out, options, check, excel_safe, quiet)
+        _finish_audit(clf, content, out, options, as_json)
+        return
     check_earlier(out, options["accept_above"])
     with progress(quiet), steps(2, 84, 2, 3, 9) as begin, collect_warnings() as notes:
         begin("reading")
@@ -225,12 +235,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
             write_model(folder / "model", clf, features)
             keep_earlier(out, folder)
             accepted = write_accepted(folder, found, review, options["accept_above"])
-    _print_findings(content, out)
-    if accepted is not None:
-        print_line(accepted)
-    if as_json:
-        click.echo(results.to_json(results.without_rows(content)))
-    _check_converged(clf, options)
+    _finish_audit(clf, content, out, options, as_json, accepted)
 
 
 @main.command()
@@ -381,10 +386,11 @@ def apply(data, decisions, out, force, debug, **options):
     DECISIONS are files that the page of an audit or --accept-above wrote. The corrected table and
     a list of what changed, such as animals-corrected-changes.csv, are new files. If a decision
     does not fit the table, nothing is written. If DATA is a folder of images, the table has their
-    paths and labels; no image is moved.
+    paths, from the folder of the table, and labels; no image is moved.
     """
     from looselabels.command import workflow
-    from looselabels.command.decisions import correct
+    from looselabels.command.decisions import correct, next_steps
+    from looselabels.command.image_folder import with_paths_from
     from looselabels.command.labels import Labels
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_file
@@ -406,6 +412,8 @@ def apply(data, decisions, out, force, debug, **options):
         merge = read_merges(options["merge"])
         labels = Labels(options["label"], options["unlabeled"], strip=options["strip"], merge=merge)
         corrected, changes, sentence = correct(frame, labels, options["id"], decisions)
+    if Path(data).is_dir():  # so that the table can be used where it is
+        corrected = with_paths_from(corrected, data, out.absolute().parent)
     with (
         table_writer(out, force=force) as write_table,
         table_writer(log, force=force) as write_changes,
@@ -417,6 +425,8 @@ def apply(data, decisions, out, force, debug, **options):
     print_line(sentence)
     print_line(f"Table: {shortest(out)}")
     print_line(f"Changes: {shortest(log)}")
+    for step in next_steps(frame, labels, changes, data, decisions):
+        print_line(step)
 
 
 @main.command()
@@ -541,6 +551,53 @@ def _draw(transition, file, kind):
         display = transition.plot()
         display.figure_.savefig(file, format=kind)
     import_extra("matplotlib.pyplot", '"looselabels[plot]"').close(display.figure_)
+
+
+def _audit_answers(data, out, options, check, excel_safe, quiet):
+    """Audit several answers per row; return the classifier and the content of the page."""
+    from looselabels._files import new_folder
+    from looselabels.auditing.consensus import audit_answers
+    from looselabels.command import consensus, results, workflow
+    from looselabels.command.models import write_model
+    from looselabels.command.notes import collect_warnings
+    from looselabels.command.review import keep_earlier
+    from looselabels.command.writing import format_note
+
+    with progress(quiet), steps(2, 84, 2, 3, 9) as begin, collect_warnings() as notes:
+        begin("reading")
+        frame, rest, annotations, identity = workflow.read_answers(data, options)
+        results.check_shown(frame, options["show"])
+        begin("fitting")
+        clf, X, features = workflow.fit_answers(rest, annotations, options, notes)
+        begin("auditing")
+        found = audit_answers(clf, annotations, random_state=options["seed"])
+        notes += format_note(data)
+        about = (_file_name(data), repeatable_command(), notes, features, options["seed"])
+        content = consensus.page_content(found, *about)
+        columns = options["show"] or results.columns_to_show(rest, (options["id"],), features)
+        content |= consensus.list_content(found, frame, identity, columns, _suffix(data))
+        begin("writing")
+        with new_folder(out, check) as folder:
+            images = results.thumbnails(X, features, content["rows"], frame, options["image"])
+            written = {"images": images, "excel_safe": excel_safe}
+            consensus.write_consensus(folder, content, found, frame, **written)
+            begin("saving")
+            if features is not None:  # without features, there is nothing to predict from
+                write_model(folder / "model", clf, features)
+            keep_earlier(out, folder)
+    return clf, content
+
+
+def _finish_audit(clf, content, out, options, as_json, accepted=None):
+    """Print the results of an audit; raise if it should have converged and did not."""
+    from looselabels.command import results
+
+    _print_findings(content, out)
+    if accepted is not None:
+        print_line(accepted)
+    if as_json:
+        click.echo(results.to_json(results.without_rows(content)))
+    _check_converged(clf, options)
 
 
 def _print_findings(content, out):

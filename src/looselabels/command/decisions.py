@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from looselabels._names import UNLABELED
+from looselabels._names import UNLABELED, listed
 from looselabels._validation import short_repr, some_of
 from looselabels.command.identity import Identity, identify
 from looselabels.command.labels import Labels, cells_as_labels
+from looselabels.command.shell import shell_word
+from looselabels.command.spelling import label_as_text
 from looselabels.command.tables import (
     TableError,
     arrow_table,
@@ -26,6 +28,8 @@ from looselabels.command.tables import (
 
 COLUMNS = ("id", "label", "suggestion", "doubt", "decision", "class", "hash")
 REVIEWED = "reviewed"  # a further column: "no" in rows that nobody looked at
+MAX_NAMED = 5  # new labels
+OTHER_LABEL = "the label is neither the reviewed nor the decided one in"
 WORDS = ("keep", "accept", "change", "skip")
 
 
@@ -140,7 +144,7 @@ def match_decisions(decisions, identity: Identity, labels) -> list[Matched]:
         elif next(hashes) != decision.hash:
             problem = "other cells changed in"
         elif labels[row] not in (before, after):
-            problem = "the label is neither the reviewed nor the decided one in"
+            problem = OTHER_LABEL
         else:
             matched.append(Matched(row, decision, labels[row] != before))
             continue
@@ -171,11 +175,26 @@ def _one_per_id(decisions) -> list[Decision]:
 def _refuse(problems, n_decisions, identity):
     """Raise an error that names the decisions that do not fit, by problem."""
     parts = [f"{problem} {identity.name} {some_of(ids)}" for problem, ids in problems.items()]
+    all_ids = [name for ids in problems.values() for name in ids]
+    hint = "" if OTHER_LABEL in problems else _id_hint(all_ids, identity)  # it was found by its id
     raise TableError(
-        f"{sum(map(len, problems.values())):,} of {n_decisions:,} decisions cannot be matched: "
-        f"{'; '.join(parts)}. Pass the table that was audited, and what that audit had of "
+        f"{len(all_ids):,} of {n_decisions:,} decisions cannot be matched: "
+        f"{'; '.join(parts)}. {hint}Pass the table that was audited, and what that audit had of "
         "--label, --id, --unlabeled, --strip and --merge."
     )
+
+
+def _id_hint(ids, identity) -> str:
+    """Return a sentence on which --id may be missing, or an empty text."""
+    table = arrow_table(identity.cells)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        cells = column_as_text(column).to_pylist()
+        if name != identity.name and {*ids} <= {*cells} and len({*cells}) == len(cells):
+            option = f"--id {shell_word(name)}"
+            return f"Column {short_repr(name)} has these identifiers: try {option}. "
+    if identity.is_column and all(name.isdecimal() for name in ids):
+        return "These identifiers may count lines: try without --id. "
+    return ""
 
 
 def labels_now(frame, labels: Labels) -> list:
@@ -239,3 +258,30 @@ def correct(frame, labels: Labels, id_column, paths):
         f"{n_skipped:,} skipped."
     )
     return corrected, pd.DataFrame(log, columns=names, dtype=object), sentence
+
+
+def next_steps(frame, labels: Labels, changes, data, paths) -> list[str]:
+    """Return sentences on how to audit again after a table was corrected.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table before it was corrected.
+    labels : Labels
+        The column of labels, and which cells mean "no label".
+    changes : DataFrame
+        What changed; see `correct`.
+    data, paths : str and sequence of str
+        The name of the table, and the files with decisions.
+    """
+    words = " ".join(f"--decisions {shell_word(str(path))}" for path in paths)
+    found = [f"To audit again with these decisions, audit {shell_word(str(data))} with {words}."]
+    before = {label_as_text(label) for label in labels_now(frame, labels)}
+    new = sorted({name for name in changes["new_label"] if label_as_text(name) not in before})
+    if new:
+        words = " ".join(f"--unlabeled {shell_word(name)}" for name in new[:MAX_NAMED])
+        found.append(
+            f"The corrected table has new labels, {listed(new)}. To audit it without --decisions, "
+            f"add {words} if they are the class of --negative; with --design, add their meaning."
+        )
+    return found

@@ -1,11 +1,14 @@
 """A table of features and its labels → a fitted classifier."""
 
+from contextlib import contextmanager
+
 import numpy as np
 from joblib import parallel_config
 from threadpoolctl import threadpool_limits
 
 from looselabels._names import UNLABELED, shown
 from looselabels._validation import short_repr
+from looselabels.annotations import Annotations
 from looselabels.command.feature_file import load_array
 from looselabels.command.labels import Labels
 from looselabels.command.sources import TableError, pd
@@ -27,13 +30,32 @@ def fit(
     "kernel" or "boosting". `known_classes` has the class of each reviewed row and None elsewhere.
     """
     clf = _classifier(_estimator(model, X, seed, n_jobs), y, labels, seed, n_jobs)
+    with _threads(model, len(X)):
+        return clf.fit(X, y, groups=groups, known_classes=known_classes)
+
+
+def fit_answers(
+    X, annotations: Annotations, *, model="auto", groups=None, seed=0, n_jobs=None
+) -> DecoupledClassifier:
+    """Return a classifier fitted to several answers per row; X is None without features."""
+    if X is None:
+        return DecoupledClassifier(random_state=seed).fit(None, annotations)
+    estimator = _estimator(model, X, seed, n_jobs)
+    clf = DecoupledClassifier(estimator, n_jobs=n_jobs, random_state=seed)
+    with _threads(model, len(X)):
+        return clf.fit(X, annotations, groups=groups)
+
+
+@contextmanager
+def _threads(model, n_rows):
+    """Limit threads where they make a fit slower."""
     # threads make small trees and small products slower, up to tenfold on busy cores
-    one_thread = model != "kernel" and len(X) < MIN_ROWS_FOR_THREADS
+    one_thread = model != "kernel" and n_rows < MIN_ROWS_FOR_THREADS
     # Processes would take longer to start than most folds to fit. Boosting has them nevertheless:
     # in threads, the limit would not hold.
     folds_in = "loky" if model == "boosting" else "threading"
     with threadpool_limits(1 if one_thread else None), parallel_config(folds_in):
-        return clf.fit(X, y, groups=groups, known_classes=known_classes)
+        yield
 
 
 def fit_from_proba(

@@ -35,6 +35,11 @@ class Identity:
     ids: Sequence  #: the identifier of each row: text, or numbers that count
     cells: Any  #: the table without the label column, a DataFrame
 
+    @property
+    def is_column(self) -> bool:
+        """Whether a column names the rows; otherwise they are counted."""
+        return not isinstance(self.ids, range)
+
     def positions(self, ids) -> list[int | None]:
         """Return the row of each identifier, which is text; None if no row has it."""
         position = {str(name): row for row, name in enumerate(self.ids)}

@@ -54,6 +54,16 @@ def image_folder_blocks(folder):
         yield frame.iloc[start : start + N_ROWS]
 
 
+def with_paths_from(frame, folder, place):
+    """Return the table of `folder` with paths that are relative to the folder `place` instead."""
+    try:
+        start = os.path.relpath(folder, place)
+    except ValueError:  # two drives of Windows
+        start = os.path.abspath(folder)
+    paths = [Path(start, path).as_posix() for path in frame[PATH]]
+    return frame.assign(**{PATH: pd.array(paths, frame[PATH].dtype)})
+
+
 class _Files(NamedTuple):
     """The files of a folder, as paths relative to it with / as separator, in order."""
 

@@ -12,7 +12,7 @@ from looselabels._validation import short_repr
 from looselabels.command.sources import nearest
 from looselabels.command.spelling import joined, label_as_text, respelled
 from looselabels.command.tables import row_location
-from looselabels.transition import Transition, is_missing
+from looselabels.transition import Transition, is_missing, named_class
 
 MIN_ROWS = 10  # needed for cross-validation
 MAX_UNSUSPICIOUS = 20  # distinct labels; with more, the column may be an identifier
@@ -47,12 +47,15 @@ def read_labels(frame, labels: Labels) -> list:
     known = () if labels.design is None else labels.design.labels
     column = labels_of(frame, labels, known)
     if labels.design is not None:
-        check_known(column, known, labels.column)
+        check_known(column, known, labels.column, labels.design.classes)
     given = [label for label in column if not is_missing(label)]
     # a dict keeps the order of the table; a set of text has another order in each run
     distinct = dict.fromkeys(given if labels.source is None else [label for _, label in given])
-    _check_labels(labels, distinct, len(given), len(column))
-    _warn_of_unused_words(frame, labels)
+    name = f"Column {short_repr(labels.column)}"
+    check_labels(name, distinct, len(given), len(column))
+    if labels.design is None:
+        _check_negative(labels, distinct, name)
+    warn_of_unused_words(frame[labels.column], labels)
     return column
 
 
@@ -132,17 +135,23 @@ def cells_as_labels(cells, unlabeled=(), known=(), *, strip=False, merge=None) -
     return [labels[cell] for cell in values]
 
 
-def check_known(labels, known, column) -> None:
-    """Raise if the column contains labels that are not `known`."""
+def check_known(labels, known, column, classes=()) -> None:
+    """Raise if the column contains labels that are not `known`; they may be names of classes."""
     unknown = set(labels).difference(known)
     missing = sorted(filter(is_missing, unknown), key=str)
     wrong = sorted(unknown.difference(missing), key=str)
     if wrong:
         allowed = tuple(label for label in known if not is_missing(label))  # no cell spells None
+        hint = ""
+        if all(named_class(label, classes) is not None for label in wrong):
+            hint = (
+                " They are classes of the design: if a review decided on them, pass --decisions; "
+                'otherwise add labels for them, such as "wolf": "wolf".'
+            )
         raise ValueError(
             f"Column {short_repr(column)} holds {listed(wrong)}; the known labels are "
             f"{listed(allowed)}. Correct the cells, or use --merge, or --unlabeled if they mean "
-            "'no label'."
+            f"'no label'.{hint}"
         )
     if missing:
         source = f" of source {short_repr(missing[0][0])}" if missing[0] is not None else ""
@@ -152,9 +161,8 @@ def check_known(labels, known, column) -> None:
         )
 
 
-def _check_labels(labels: Labels, distinct, n_labeled, n_rows):
-    """Raise if nothing can be learned from the labels."""
-    name = f"Column {short_repr(labels.column)}"
+def check_labels(name, distinct, n_labeled, n_rows) -> None:
+    """Raise if nothing can be learned from labels; `name` is where they are from."""
     if n_rows < MIN_ROWS:
         rows = "row" if n_rows == 1 else "rows"
         raise ValueError(f"The table has {n_rows} {rows}; at least {MIN_ROWS} are needed.")
@@ -176,8 +184,6 @@ def _check_labels(labels: Labels, distinct, n_labeled, n_rows):
         raise ValueError(f"{n_labels}. Is it an identifier? Name the column of labels: --label.")
     if len(distinct) > MAX_LABELS:
         raise ValueError(f"{n_labels}; at most {MAX_LABELS:,} are possible. Merge rare labels.")
-    if labels.design is None:
-        _check_negative(labels, distinct, name)
 
 
 def _check_negative(labels: Labels, distinct, name):
@@ -195,13 +201,13 @@ def _check_negative(labels: Labels, distinct, name):
         )
 
 
-def _warn_of_unused_words(frame, labels: Labels):
+def warn_of_unused_words(cells, labels: Labels) -> None:
     """Warn if --unlabeled or --merge matches no cell."""
-    cells = {label_as_text(cell) for cell in frame[labels.column].unique()}
+    found = {label_as_text(cell) for cell in cells.unique()}
     if labels.strip:
-        cells |= set(map(joined, cells))
-    cells |= {labels.merge[cell] for cell in cells if cell in labels.merge}
+        found |= set(map(joined, found))
+    found |= {labels.merge[cell] for cell in found if cell in labels.merge}
     for option, texts in (("--unlabeled", labels.unlabeled), ("--merge", labels.merge)):
         for text in texts:
-            if text and label_as_text(text) not in cells:
+            if text and label_as_text(text) not in found:
                 warnings.warn(f"{option} {short_repr(text)} matches no cell.", stacklevel=3)

@@ -89,6 +89,11 @@ def with_classes(
     X = features.transform(frame if rows is None else rows)
     proba, doubt = clf.predict_proba(X), {}
     if label is not None:
+        if getattr(clf, "annotators_", None) is not None:
+            raise ValueError(
+                "The model was fitted to several answers per row and predicts classes from the "
+                "features alone; omit --label."
+            )
         known = clf.transition_.labels
         _check_source(source, known)
         spelling = {"strip": strip, "merge": merge or {}}

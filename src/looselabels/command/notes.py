@@ -1,5 +1,6 @@
 """Sentences for the user: what was assumed, what was ignored, and which warnings occurred."""
 
+import re
 import warnings
 from contextlib import contextmanager
 
@@ -20,6 +21,33 @@ WORDS_OF_COMMAND = {
     ),
     USELESS_FEATURES: "Wrong labels cannot be found: the columns do not predict the labels.",
 }
+# Words of the library in its errors and warnings, and the options that they stand for.
+OPTIONS = (
+    (r"\bcolumns of label_proba (lacks|names)\b", r"The header of label_proba \1"),
+    (r"\bhas shape \((\d+), (\d+)\)", r"has \1 rows and \2 columns"),
+    (r"the order of the transition's labels", "sorted order, or in that of the design"),
+    (r"\brow (\d+) sums to", r"row \1, counted from 0, sums to"),
+    (r"\blabel_proba\b", "--proba"),
+    (r"\bnegative needs\b", "--negative needs"),
+    (r"\b(L|l)eave negative out\b", r"\1eave --negative out"),
+    (r"\bgive class_prior\b", "pass --class-share"),
+    (r"\bclass_prior\b", "--class-share"),
+    (r"\bnoise='?([\w.]+)'?", r"--noise \1"),
+    (r"specify it as noise, such as ([\d.]+\d)", r"pass it as in --noise \1"),
+    (
+        r"specify groups with a different value for each row",
+        "pass --groups with a column that is different in each row",
+    ),
+    (r"\bthe transition (has|rules|to)\b", r"the design \1"),
+    (r"\bof the transition do not occur in y\b", "of the design do not occur in the table"),
+    (r"\by (has|contains)\b", r"the table \1"),
+    (r", and pass the classes to diagnose\b", ""),
+    (
+        r"Specify the share of each class that is labeled: Transition\.partial\(.*?\)",
+        "If you know the share of each class, specify it with --class-share",
+    ),
+    (r"Another estimator or another transition may", "Another --model or --design may"),
+)
 
 
 @contextmanager
@@ -29,7 +57,7 @@ def collect_warnings():
     about_code = (DeprecationWarning, FutureWarning, PendingDeprecationWarning)
 
     def note(message, category, *_):
-        text = " ".join(str(message).split())
+        text = words_of_command(" ".join(str(message).split()))
         if not issubclass(category, about_code) and text not in notes:
             notes.append(text)
 
@@ -37,6 +65,30 @@ def collect_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = note
         yield notes
+
+
+@contextmanager
+def errors_of_command(proba=None):
+    """Say errors of the library within in the words of the command; `proba` names its file."""
+    try:
+        yield
+    except ValueError as error:
+        text = words_of_command(str(error))
+        if text == str(error):
+            raise
+        option = "--proba" if proba is None else f"--proba {proba}"
+        raise ValueError(text.replace("--proba", option, 1)) from error
+
+
+def words_of_command(text: str) -> str:
+    """Return a sentence of the library with options in place of its parameters.
+
+    >>> words_of_command("label_proba has 100 rows; y has 178.")
+    '--proba has 100 rows; the table has 178.'
+    """
+    for words, option in OPTIONS:
+        text = re.sub(words, option, text)
+    return text
 
 
 def why_no_count(found: Audit) -> str | None:

@@ -8,7 +8,7 @@ from looselabels.command.shell import shell_word, split_pair
 
 MODELS = click.Choice(["auto", "forest", "linear", "kernel", "boosting"])
 WITHOUT_EFFECT = ("out", "force", "as_json", "quiet", "debug", "jobs", "strict")  # on the numbers
-PATHS = ("data", "proba", "design", "decisions")
+PATHS = ("data", "proba", "design", "decisions", "annotations")
 FEATURE_FILES = (".npy", ".csv", ".parquet")
 NOISE = ("estimate", "calibrated", "em", "joint", "confident")  # what `DecoupledClassifier` accepts
 
@@ -57,11 +57,6 @@ def check_about_labels(options) -> None:
         (
             source is not None and isinstance(options["noise"], float),
             "Pass either --source or a --noise rate; the design can have a rate for each source.",
-        ),
-        (
-            source is not None
-            and bool(options.get("decisions") or options.get("accept_above") is not None),
-            "--source cannot be combined with --decisions or --accept-above.",
         ),
         (
             options["label_rate"] is not None and negative is None,
@@ -217,8 +212,7 @@ source = click.option(
     metavar="COLUMN",
     help="Column with the data set of each row, if --design has a design for each data set.",
 )
-about_labels = add_options(
-    click.option("--label", metavar="COLUMN", help="Column of labels; required for a table."),
+how_labels_arise = add_options(
     unlabeled,
     spelling,
     click.option(
@@ -254,6 +248,27 @@ about_labels = add_options(
         help="Share of the rows of each class that are labeled, with --negative.  [default: "
         "estimated]",
     ),
+)
+about_labels = add_options(
+    click.option("--label", metavar="COLUMN", help="Column of labels; required for a table."),
+    how_labels_arise,
+)
+about_answers = add_options(
+    click.option(
+        "--label",
+        multiple=True,
+        metavar="COLUMN",
+        help="Column of labels; required for a table. Repeat it if several annotators answered, "
+        "each in a column of their own.",
+    ),
+    click.option(
+        "--annotations",
+        type=click.Path(dir_okay=False),
+        metavar="FILE",
+        help="Table with one answer per line, in place of --label: the row, as in the column --id "
+        "of DATA, the annotator, and the label.",
+    ),
+    how_labels_arise,
 )
 about_model = add_options(
     click.option(

@@ -24,6 +24,7 @@ from looselabels.command.notes import (
     describe,
     ignored_columns,
     why_no_count,
+    words_of_command,
 )
 from looselabels.command.review import Review
 from looselabels.command.spelling import spelling_variants
@@ -43,7 +44,7 @@ COLUMNS = ("suggestion", "suggestion_proba", "label_proba", "doubt", "why")
 # What an audit writes, as a tree for `unexpected_files`.
 AUDIT_FILES = {
     **dict.fromkeys(("labels.csv", "labels.parquet", "labels.feather", "report.html")),
-    **dict.fromkeys(("summary.json", "transition.json", "decisions.csv")),
+    **dict.fromkeys(("summary.json", "transition.json", "decisions.csv", "annotators.csv")),
     "model": MODEL_FILES,
 }
 
@@ -66,15 +67,26 @@ def page_content(found: Audit, labels: Labels, data, command, notes, features=No
     seed : int, default=0
         The seed of the fit.
     """
-    import sklearn
-
     content = found.summary()
     content["design"]["words"] = describe(found, labels)
     content["wrong"]["why_no_count"] = why_no_count(found)
-    content |= {
+    content |= about_run(found, data, command, notes, features, seed)
+    content["label_column"] = labels.column
+    counts = Counter(found.transition.labels[s] for s in found.label_index.tolist())
+    content["variants"] = [] if labels.design else spelling_variants(counts, command)
+    return content
+
+
+def about_run(found, data, command, notes, features, seed) -> dict:
+    """Return what the page says about the table, the features, the warnings and the command."""
+    import sklearn
+
+    content = {
         "data": data,
-        "label_column": labels.column,
-        "warnings": [*notes, *ignored_columns(features), *violated_assumptions(found)],
+        "warnings": [
+            *(*notes, *ignored_columns(features)),
+            *map(words_of_command, violated_assumptions(found)),
+        ],
         "reproduce": {
             "command": command,
             "versions": {
@@ -85,8 +97,6 @@ def page_content(found: Audit, labels: Labels, data, command, notes, features=No
             "seed": seed,
         },
     }
-    counts = Counter(found.transition.labels[s] for s in found.label_index.tolist())
-    content["variants"] = [] if labels.design else spelling_variants(counts, command)
     if features is not None:
         ignored = [{"name": name, "why": why} for name, why in features.ignored]
         content["columns"] = {"used": len(features.used), "ignored": ignored}
@@ -125,7 +135,7 @@ def review_content(found: Audit, frame, review: Review, columns=(), suffix=".csv
     records = found.records(min(MAX_SHOWN + len(review.doubts), int(found.is_open.sum())))
     records = [record for record in records if record["row"] not in review.doubts][:MAX_SHOWN]
     rows, identity = [record["row"] for record in records], review.identity
-    details = zip(identity.hashes(rows), _cells(frame, rows, columns), strict=True)
+    details = zip(identity.hashes(rows), cells_of(frame, rows, columns), strict=True)
     return {
         "id_name": identity.name,
         "id_note": identity.note,
@@ -173,7 +183,7 @@ def columns_to_show(frame, hidden, features: Features | None = None) -> list[str
     return sorted(kinds, key=kinds.__getitem__)[:MAX_COLUMNS]
 
 
-def _cells(frame, rows, columns) -> list[list[str]]:
+def cells_of(frame, rows, columns) -> list[list[str]]:
     """Return the cells of some rows as short texts without line breaks."""
     if not columns:
         return [[] for _ in rows]

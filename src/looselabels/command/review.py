@@ -43,20 +43,31 @@ class Review(NamedTuple):
     def summary(self, found: Audit) -> dict | None:
         """Return how many reviewed labels were wrong, and how many were expected to be.
 
-        Rows without a label are not counted. None: no label was reviewed.
+        If the audit asks about unlabeled rows: how many of those were of a labeled class. Rows that
+        it does not ask about are not counted. None: no other row was reviewed.
         """
-        rows = [row for row in self.doubts if found.is_labeled[row]]
-        if not rows or self.known_classes is None:
+        known, is_about_labels = self.known_classes, found.question == "labels"
+        if known is None:
             return None
-        position = {name: k for k, name in enumerate(found.transition.classes)}
-        known = [(row, self.known_classes[row]) for row in rows]
-        is_right = [
-            found.is_right[found.label_index[row], position[name]]
-            for row, name in known
-            if name is not None
-        ]
+        rows = [row for row in self.doubts if found.is_asked[row]]
+        classes = {row: known[row] for row in rows if known[row] is not None}
+        # the class of a label that was kept may be open, but then the label is right
+        rows = rows if is_about_labels else list(classes)
+        if not rows:
+            return None
+        index = [found.transition.classes.index(name) for name in classes.values()]
+        labels = found.label_index[list(classes)]
+        is_so = ~(
+            found.is_right[labels, index] if is_about_labels else found.is_never_labeled[index]
+        )
         expected = sum(self.doubts[row] for row in rows)
-        return {"n": len(rows), "confirmed": is_right.count(False), "expected": expected}
+        # without a label, pages of 0.1 recorded a doubt of 0
+        has_doubts = is_about_labels or expected > 0
+        return {
+            "n": len(rows),
+            "confirmed": int(is_so.sum()),
+            "expected": expected if has_doubts else None,
+        }
 
 
 def read_review(frame, labels: Labels, id_column, paths) -> Review:
@@ -77,10 +88,10 @@ def read_review(frame, labels: Labels, id_column, paths) -> Review:
             stacklevel=2,
         )
     doubts = {m.row: m.decision.doubt for m in reviewed}
-    return Review(identity, y, _known_classes(reviewed, y, labels), doubts)
+    return Review(identity, y, _known_classes(reviewed, identity, y, labels), doubts)
 
 
-def _known_classes(matched, y, labels) -> list | None:
+def _known_classes(matched, identity, y, labels) -> list | None:
     """Return the decided class of each row; raise if there is no such class."""
     if not matched:
         return None
@@ -89,10 +100,17 @@ def _known_classes(matched, y, labels) -> list | None:
     decided = cells_as_labels(as_cells(m.decision.decided for m in matched), known=classes)
     for one, name in zip(matched, decided, strict=True):
         if name is not None and name not in classes:
+            means = (
+                "label rows of it, or pass --negative if its rows have no label"
+                if labels.design is None
+                else "add it to --design"
+            )
             raise TableError(
-                f"The decision about {short_repr(one.decision.id)} is the class "
-                f"{short_repr(name)}, which no label names; the classes are "
-                f"{listed(sorted(classes, key=str))}."
+                f"The decision about {identity.name} {short_repr(one.decision.id)} is the class "
+                f"{short_repr(name)}, which this audit does not know; it knows "
+                f"{listed(sorted(classes, key=str))}. Pass --negative, --design and --merge as in "
+                f"the audit that was reviewed. If the class is new, {means}. If it is misspelled, "
+                "correct the file of decisions."
             )
     by_row = {one.row: name for one, name in zip(matched, decided, strict=True)}
     return [by_row.get(row) for row in range(len(y))]
@@ -119,7 +137,7 @@ def accept_above(found: Audit, review: Review, proba: float):
         [review.identity.ids[row] for row in rows.tolist()],
         _labels_or_none(found, rows),
         suggestion,
-        found.doubt[rows],
+        np.where(found.is_labeled, found.doubt, found.positive_proba)[rows],
         ["accept"] * len(rows),
         suggestion,
         review.identity.hashes(rows.tolist()),
@@ -130,8 +148,12 @@ def accept_above(found: Audit, review: Review, proba: float):
 
 
 def _labels_or_none(found, rows):
-    """Return the labels of rows as decisions.csv has them: an empty cell is the missing label."""
-    labels = values_of_one_type(found.transition.labels)[found.label_index[rows]]
+    """Return the labels of rows as decisions.csv has them, which are their cells.
+
+    An empty cell is the missing label. A source is in another column of the table.
+    """
+    names = [name[-1] if isinstance(name, tuple) else name for name in found.transition.labels]
+    labels = values_of_one_type(names)[found.label_index[rows]]
     is_given = np.array([not is_missing(name) for name in found.transition.labels])
     return pd.Series(labels, dtype=object).where(is_given[found.label_index[rows]], None)
 

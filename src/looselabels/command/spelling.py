@@ -94,7 +94,7 @@ def spelling_variants(counts: Mapping, command="") -> list[dict]:
     counts : mapping from label to its number of rows
         The most frequent spelling is kept, without unnecessary spaces.
     command : str, default=""
-        The command that the options are added to.
+        The command that the options are added to: in each finding, those of all of them.
 
     Examples
     --------
@@ -106,13 +106,17 @@ def spelling_variants(counts: Mapping, command="") -> list[dict]:
     groups: dict = {}
     for label in sorted(label for label in counts if isinstance(label, str)):
         groups.setdefault(joined(label).casefold(), []).append(label)
-    found = []
-    for group in groups.values():
-        if len(group) > 1:
-            options = " ".join(map(shell_word, _merging_options(group, counts)))
-            merging = f"{command} {options} --force".strip()
-            found.append({"labels": group, "options": options, "command": merging})
-    return found
+    found = [
+        {"labels": group, "options": " ".join(map(shell_word, _merging_options(group, counts)))}
+        for group in groups.values()
+        if len(group) > 1
+    ]
+    merging = f"{command} {_all_options(found)} --force".strip()
+    return [variant | {"command": merging} for variant in found]
+
+
+def _all_options(variants) -> str:
+    return " ".join(dict.fromkeys(variant["options"] for variant in variants))
 
 
 def _merging_options(group, counts) -> list[str]:
@@ -123,9 +127,9 @@ def _merging_options(group, counts) -> list[str]:
 
 
 def describe_variants(variants) -> list[str]:
-    """Return one sentence for each finding of `spelling_variants`."""
-    return [
-        f"Labels {listed(variant['labels'])} differ only in case or spaces. To merge them, add "
-        f"{variant['options']}."
-        for variant in variants
-    ]
+    """Return one sentence for each finding of `spelling_variants`, and the options for all."""
+    found = [f"Labels {listed(v['labels'])} differ only in case or spaces." for v in variants]
+    if found:
+        them = "all of these" if len(found) > 1 else "them"
+        found[-1] += f" To merge {them}, add {_all_options(variants)}."
+    return found

@@ -5,12 +5,15 @@ from pathlib import Path
 import click
 
 from looselabels.command import fitting
+from looselabels.command.answers import answers_in_columns, answers_in_file
 from looselabels.command.design import class_prior, read_design_file
 from looselabels.command.feature_file import FeatureFile
 from looselabels.command.features import Features, read_groups
+from looselabels.command.identity import identify
 from looselabels.command.image_folder import LABEL, PATH, read_image_folder
 from looselabels.command.images import image_column
 from looselabels.command.labels import Labels
+from looselabels.command.notes import errors_of_command
 from looselabels.command.options import check_about_labels, is_feature_file
 from looselabels.command.spelling import read_merges
 from looselabels.command.tables import read_table
@@ -73,6 +76,54 @@ def set_columns(data, options):
         options |= {"label": LABEL, "image": PATH, "id": PATH}
 
 
+def read_answers(data, options):
+    """Return the table, the part of it that features are made of, its answers, and its identity.
+
+    `options` get the column of images, and those of a folder of images.
+    """
+    columns, is_folder = options["label"], Path(data).is_dir()
+    if columns or is_folder:
+        set_columns(data, options | {"label": columns or None})
+    if is_folder:
+        options |= {"image": PATH, "id": PATH}
+        frame = read_image_folder(data, labeled=False).drop(columns=LABEL)
+    else:
+        frame = read_table(data, delimiter=options["delimiter"], sheet=options["sheet"])
+    if options["id"] is None and not columns:
+        raise click.UsageError("--annotations needs --id, the column of DATA that names its rows.")
+    if options["id"] in columns:
+        raise click.UsageError(f"--id {options['id']!r} is a --label too; it cannot name rows.")
+    merge = read_merges(options["merge"])
+    labels = Labels("", options["unlabeled"], strip=options["strip"], merge=merge)
+    annotations = answers_in_columns(frame, labels, columns) if columns else None
+    rest = frame.drop(columns=list(columns))
+    identity = identify(frame, options["id"], label=list(columns))
+    if annotations is None:
+        annotations = answers_in_file(options["annotations"], labels, identity)
+    options["image"] = image_column(rest, options["image"], None)
+    return frame, rest, annotations, identity
+
+
+def fit_answers(frame, annotations, options, notes):
+    """Return the classifier, its matrix and the features; the last two are None without columns."""
+    groups, features, X = read_groups(frame, options["groups"], None), None, None
+    unused = {options["id"], options["groups"]} - {options["image"]}
+    if options["features"] is not None or set(frame.columns) - unused:
+        features, X = _features(frame, None, options)
+        notes.extend(features.notes)
+    else:
+        notes.append("There is no column to learn from: classes follow from the answers alone.")
+    clf = fitting.fit_answers(
+        X,
+        annotations,
+        model=options["model"],
+        groups=groups,
+        seed=options["seed"],
+        n_jobs=options["jobs"],
+    )
+    return clf, X, features
+
+
 def with_counts(labels, y, options):
     """Return what was specified about labels, with what follows from their counts."""
     if labels.design is not None:
@@ -90,23 +141,27 @@ def fit(frame, y, labels, options, notes, proba=None, known_classes=None):
         if options["groups"] is not None:
             raise click.UsageError("Pass either --groups or --proba, which needs no fit.")
         label_proba = fitting.read_proba(proba, y, labels)
-        clf = fitting.fit_from_proba(label_proba, y, labels, known_classes=known_classes, seed=seed)
+        with errors_of_command(proba):
+            clf = fitting.fit_from_proba(
+                label_proba, y, labels, known_classes=known_classes, seed=seed
+            )
         return clf, None, None
     groups = read_groups(frame, options["groups"], labels.column)
     if labels.source not in (None, options["groups"]):
         frame = frame.drop(columns=labels.source)  # it is not a feature
     features, X = _features(frame, labels.column, options)
     notes.extend(features.notes)
-    clf = fitting.fit(
-        X,
-        y,
-        labels,
-        model=options["model"],
-        groups=groups,
-        known_classes=known_classes,
-        seed=seed,
-        n_jobs=jobs,
-    )
+    with errors_of_command():
+        clf = fitting.fit(
+            X,
+            y,
+            labels,
+            model=options["model"],
+            groups=groups,
+            known_classes=known_classes,
+            seed=seed,
+            n_jobs=jobs,
+        )
     return clf, X, features
 
 
@@ -116,7 +171,7 @@ def _features(frame, label, options):
     if chosen is not None and is_feature_file(chosen):
         file = FeatureFile(chosen)
         file.check_length(len(frame))
-        rows = file.of(frame, options.get("id")).drop(columns=label, errors="ignore")
+        rows = file.of(frame, options.get("id")).drop(columns=[label], errors="ignore")
         features, X = Features.fit_transform(rows, impute=impute)
         features.file = file.path.name
         return features, X

@@ -2,6 +2,7 @@
 
 import warnings
 from copy import copy
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -21,10 +22,23 @@ from looselabels._names import as_column, read_column
 from looselabels._progress import each, steps
 from looselabels._renamed import warn_of_old_name
 from looselabels._validation import short_repr
-from looselabels.estimation.calibration import relative_to_shares
+from looselabels.annotations import read_annotations
+from looselabels.estimation.calibration import Calibration, relative_to_shares
 from looselabels.estimation.noise import MAX_ROWS as NOISE_ROWS
 from looselabels.estimation.weighting import multiply_weights
 from looselabels.inference import condition_on_label
+from looselabels.learning.annotated import (
+    ROUGH,
+    annotator_quality,
+    annotator_transitions,
+    consensus_labels,
+    count_copies_once,
+    design_consensus,
+    infer_from_answers,
+    learn_from_answers,
+    model_answers,
+)
+from looselabels.learning.annotation_design import check_parameters, design_annotations
 from looselabels.learning.copies import group_rows
 from looselabels.learning.decoupling import (
     decouple,
@@ -66,6 +80,10 @@ except ImportError:  # scikit-learn before 1.9: only `verbose` reports progress
         return method
 
 
+OF_ANNOTATORS = (
+    *("annotators_", "transitions_", "annotator_quality_"),
+    *("annotation_design_", "annotator_inference_"),
+)
 CLOSE = 1.05  # times the best log-loss: a candidate predicts the labels about as well
 
 
@@ -75,15 +93,21 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     It fits `estimator` to the labels as given, predicts each training row by a model that has not
     seen it, and infers the classes from these label probabilities and the transition.
 
+    If Y is a table with the answers of several annotators, each annotator has a transition of its
+    own, which is estimated, and classes are inferred from x and all answers of a row. `negative`,
+    `noise`, `strength` and `label_weights` are for one label per row.
+
     Parameters
     ----------
     estimator : classifier with predict_proba, default=None
         Estimates p(label | x). None: a `BalancedForestClassifier` or a linear model, whichever
         predicts the labels better out of sample. A ``FrozenEstimator`` is used as it is, with its
         own labels; `fit` then needs rows that it was not trained on.
-    transition : Transition, default=None
+    transition : Transition or mapping, default=None
         How labels arise from classes. None: ``Transition.from_labels(y, class_prior=class_prior)``,
-        that is, each label is a class, and missing labels are missing at random.
+        that is, each label is a class, and missing labels are missing at random. With several
+        annotators: what their labels mean if they are right, or a mapping from some annotators to
+        their transitions, which stay fixed.
     negative : name, default=None
         A class that has no label of its own: its rows are among the unlabeled ones (positive-
         unlabeled learning). Only if `transition` is None. Which share of the other classes is
@@ -152,7 +176,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         Out-of-sample p(label | x) of the training rows as the estimator gives it, with the labels,
         and the label weights of the distribution in which it was learned.
     transition_ : Transition
-        ``label_model_.transition``.
+        ``label_model_.transition``. With several annotators: of an average answer.
     estimator_ : classifier
         Estimates p(label | x), fitted to all rows; a `BalancedDraws` of `estimator` if draws were
         used (see `refit`).
@@ -181,7 +205,16 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     sample_weight_ : array or None
         As given.
     objective_, gap_, n_iter_, converged_
-        Of the inference; see `infer`.
+        Of the inference; see `infer`. With several annotators see `infer_from_annotators`; then
+        ``gap_`` is None.
+    annotators_ : array
+        The names of several annotators; this attribute and the next two exist only for these.
+    transitions_ : mapping
+        The transition of each annotator.
+    annotator_quality_ : DataFrame, or dict of columns if pandas is not installed
+        For each annotator: ``answers``, their number; ``accuracy``, the share that is right, with
+        ``low`` and ``high``, the ends of a 90 % interval; ``confusions``, the most frequent errors,
+        each as class, label and share of the answers; and ``copy_of``, whose answers it repeats.
 
     Examples
     --------
@@ -240,9 +273,12 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         Parameters
         ----------
         X : array, sparse matrix, DataFrame or list of shape (n_samples, n_features)
-            Whatever `estimator` accepts.
-        y : column of shape (n_samples,)
-            Labels: text, numbers, bool, categories.
+            Whatever `estimator` accepts. With several annotators also None: the classes are
+            inferred from their answers alone.
+        y : column of shape (n_samples,), or table of shape (n_samples, n_annotators)
+            Labels: text, numbers, bool, categories. In a DataFrame or 2-D array each column has the
+            answers of one annotator, and a missing value means that it was not asked. For answers
+            as (row, annotator, label), pass `looselabels.annotations.annotations_to_table`.
         sample_weight : array of shape (n_samples,), default=None
             How often each row counts.
         groups : column of shape (n_samples,), default=None
@@ -261,7 +297,14 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             Passed to the fit of `estimator`.
         """
         with unchanged_on_failure(self):
-            estimator = self._check_parameters()
+            estimator, annotations = self._check_parameters(), read_annotations(y)
+            if annotations is not None:
+                check_parameters(self, known_classes)
+                weight = _check_weight(sample_weight, annotations)
+                design = design_annotations(annotations, self.transition, self.class_prior, weight)
+                return self._fit_to_answers(estimator, X, design, groups, fit_params)
+            if X is None:
+                raise ValueError("X is None, but y has one label per row: it needs features.")
             X, y = indexable(X, as_column(y))
             validate_data(self, X, skip_check_array=True)
             design = self._design(y, _check_weight(sample_weight, X), estimator, known_classes)
@@ -313,7 +356,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         Only the label model and what follows from it are computed again. `known_classes` is as in
         `fit`; classes that the classifier knows already are kept where it is missing.
         """
-        if not hasattr(self._fitted(), "label_design_"):
+        if hasattr(self._fitted(), "annotators_"):
+            check_parameters(self, known_classes)  # raises: they are answers of an expert
+        if not hasattr(self, "label_design_"):
             raise ValueError("A model loaded from a file has no rows whose class can be known.")
         design = self.label_design_.with_known_classes(known_classes)
         if design is self.label_design_:
@@ -327,6 +372,31 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         new = copy(self)._keep(self.estimator_, design, scores, found)
         new.rival_wrong_shares_ = {}  # those of the fit do not know these classes
         return new
+
+    def _fit_to_answers(self, estimator, X, design, groups, fit_params):
+        """Fit to several labels per row; if X is None, without features."""
+        self.candidate_losses_, self.rival_wrong_shares_ = None, {}
+        design = count_copies_once(design)
+        if X is None:
+            return self._keep_answers(None, design, None, None, infer_from_answers(design))
+        (X,) = indexable(X)
+        if _num_samples(X) != len(design.annotations):
+            raise ValueError(f"X has {_num_samples(X)} rows; Y has {len(design.annotations)}.")
+        validate_data(self, X, skip_check_array=True)
+        found = infer_from_answers(design, tol=ROUGH)
+        labels = design_consensus(design, found.inference)._replace(groups=group_rows(X, groups))
+        consensus, fit_params["groups"] = consensus_labels(labels), groups
+        with steps(1, 4) as begin:
+            begin("predicting labels")
+            training, estimator, scores, _ = self._choose_estimator(
+                estimator, X, consensus, labels, fit_params, may_draw=False
+            )
+            begin("learning classes")
+            n_rounds = self.refit if training.can_learn_classes(max_rows=np.inf) else 0
+            found = learn_from_answers(
+                training, estimator, scores, design, found, self.calibrate, n_rounds
+            )
+        return self._keep_answers(estimator, design, labels, scores, found)
 
     def _design(self, y, sample_weight, estimator, known_classes):
         """Read the parameters that say something about labels; they are not read again."""
@@ -354,7 +424,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self._print(f"assumed {design.transition!r}")
         return design
 
-    def _choose_estimator(self, estimator, X, y, design, fit_params):
+    def _choose_estimator(self, estimator, X, y, design, fit_params, may_draw=True):
         """Return the training, the fitted estimator and its scores, the best if there is a choice.
 
         The scores of other default models that predict the labels about as well come last, by name.
@@ -362,7 +432,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         report, self.candidate_losses_ = self._progress(), None
         training = self._training(estimator, X, y, design, fit_params, report)
         if self.estimator is not None:
-            return *fit_alone_or_drawn(training), {}
+            may_draw = may_draw and training.may_draw
+            return *fit_alone_or_drawn(training._replace(may_draw=may_draw)), {}
         scored: dict = {}
         candidates = {"forest": training}
         if self.cv != OWN:
@@ -416,18 +487,40 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             return Rounds(int(self.refit))
         return choose_rounds(training, model, self.calibrate)
 
-    def _keep(self, estimator, design, scores, found):
-        """Set the fitted attributes."""
-        model = found.model
+    def _keep_answers(self, estimator, design, labels, scores, found):
+        """Set the fitted attributes for several labels per row."""
+        model, inference = model_answers(design, found), found.inference
         self.estimator_, self.class_estimator_ = estimator, found.class_estimator
-        self.label_design_, self._learned = design, found.learned
-        self.label_model_, self.label_scores_ = model, scores
-        self.transition_ = model.transition
-        self.training_label_weights_ = scores.label_weights
+        self.label_design_, self.label_scores_, self._learned = labels, scores, None
+        self.annotation_design_, self.annotator_inference_ = design, inference
+        self.annotators_ = as_name_array(design.annotations.annotators)
+        self.transitions_ = annotator_transitions(design, inference)
+        self.annotator_quality_ = annotator_quality(design, inference)
+        self._keep_model(model)
+        self.training_label_weights_, self.calibration_ = None, Calibration()
+        self.class_calibration_, self.class_proba_ = found.class_calibration, found.class_proba
+        self.label_proba_ = found.class_proba @ model.transition.proba
+        self.class_proba_given_label_ = inference.class_proba_given_label
+        self.sample_weight_, self.n_rounds_ = design.sample_weight, found.n_rounds
+        self.objective_, self.gap_ = inference.objective, None
+        self.n_iter_, self.converged_ = inference.n_iter, inference.converged
+        return self
+
+    def _keep_model(self, model):
+        self.label_model_, self.transition_ = model, model.transition
         self.classes_ = as_name_array(model.transition.classes)
         self.labels_ = as_name_array(model.transition.labels)
         self.class_prior_ = model.class_prior
         self.class_prior_interval_ = model.class_prior_interval
+
+    def _keep(self, estimator, design, scores, found):
+        """Set the fitted attributes."""
+        for name in filter(partial(hasattr, self), OF_ANNOTATORS):  # of an earlier fit
+            delattr(self, name)
+        self._keep_model(found.model)
+        self.estimator_, self.class_estimator_ = estimator, found.class_estimator
+        self.label_design_, self._learned = design, found.learned
+        self.label_scores_, self.training_label_weights_ = scores, scores.label_weights
         self.calibration_ = found.label_calibration
         self.class_calibration_ = found.class_calibration
         self.label_proba_ = label_proba_of_training_rows(scores, found)
@@ -453,9 +546,14 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def predict_proba(self, X):
         """Return p(class | x); columns are `classes_`."""
+        if self._fitted().estimator_ is None:
+            raise ValueError(
+                "The classifier was fitted to answers without features (X=None): it cannot predict "
+                "rows by x. predict_proba_given_label(None, Y) predicts rows by their answers."
+            )
         return predict_classes(
             X,
-            self._fitted().estimator_,
+            self.estimator_,
             self.class_estimator_,
             self.transition_,
             self.training_label_weights_,
@@ -476,8 +574,15 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return self.classes_[class_proba.argmax(axis=1)]
 
     def predict_proba_given_label(self, X, y):
-        """Return p(class | x, label) for rows with labels `y`."""
-        index = self._fitted().transition_.label_index(as_column(y))
+        """Return p(class | x, label) for rows with labels `y`.
+
+        After a fit to several labels per row, `y` is a table with some of the annotators. Given all
+        labels of a row; if X is None, class shares take the place of p(class | x).
+        """
+        if hasattr(self._fitted(), "annotators_"):
+            class_proba = self.class_prior_[None, :] if X is None else self.predict_proba(X)
+            return self.transitions_.condition(class_proba, y)
+        index = self.transition_.label_index(as_column(y))
         return condition_on_label(self.predict_proba(X), self.transition_.proba, index)
 
     def score(self, X, y, sample_weight=None):

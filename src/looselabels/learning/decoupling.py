@@ -30,7 +30,6 @@ from looselabels.estimation.weighting import (
 from looselabels.inference import class_proba_from, condition_on_label, infer
 from looselabels.learning.label_design import ESTIMATED, SPECIFIED, implied_class_prior
 from looselabels.learning.label_model import LabelModel, LabelScores, share_out
-from looselabels.transition import Transition
 
 TRUST = 0.5  # weight of estimated class shares against those that calibration finds
 
@@ -155,7 +154,7 @@ def _with_inferred_transition(model, fitted, scores) -> LabelModel:
     """Return the model with a transition that was inferred in the weighted distribution."""
     design = model.transition
     proba = real_transition(fitted, design.proba, scores.label_weights)
-    transition = Transition(proba, design.classes, design.labels)
+    transition = design.with_proba(proba)
     prior, interval = model.class_prior, model.class_prior_interval
     if model.sources.class_prior != SPECIFIED:
         prior = implied_class_prior(transition, scores.label_shares())

@@ -271,7 +271,7 @@ def _with_wrong_labels(design, y, class_prior, noise, sample_weight) -> Transiti
             f"small for the rows with labels ({shares.sum():.6g} of all) if noise is {noise:.6g}. "
             "Give a larger share, or more noise."
         )
-    return Transition(np.maximum(proba, 0), design.classes, design.labels)
+    return design.with_proba(np.maximum(proba, 0))
 
 
 def _read_label_weights(label_weights, design: LabelDesign) -> np.ndarray | None:

@@ -28,7 +28,7 @@ from looselabels.learning.label_design import (
     Sources,
     implied_class_prior,
 )
-from looselabels.transition import Transition, is_missing, meanings, named_classes
+from looselabels.transition import Transition, is_missing, named_classes
 
 MAX_ROWS = 10_000  # by which candidates are compared
 START_NOISE = 0.1  # where the methods of estimate_transition start
@@ -154,7 +154,7 @@ def _estimate_rates(design, scores):
     proba = transition_with_wrong_labels(label_shares, shares, design.noise)
     # if nearly all positive rows are labeled, rates can add up to slightly more than 1
     proba = on_simplex(np.maximum(proba, 0))
-    transition = Transition(proba, design.transition.classes, design.transition.labels)
+    transition = design.transition.with_proba(proba)
     return transition, _both_ends(low, high)
 
 
@@ -189,7 +189,7 @@ def _estimate_rates_and_noise(design, scores):
         of_negative + (1 - of_negative) * of_positive
         for of_negative, of_positive in zip(found.wrong_interval, among, strict=True)
     )
-    transition = Transition(proba, transition.classes, transition.labels)
+    transition = transition.with_proba(proba)
     return transition, None if prior is not None else _both_ends(*found.share_interval), wrong_share
 
 
@@ -311,7 +311,7 @@ def _check_named(transition, method):
 
 def _check_no_noise(method, transition):
     """Raise if the transition has noise already: what is estimated is all of the noise."""
-    noisy = (transition.proba > 0) & ~meanings(transition).T & _is_given(transition)
+    noisy = (transition.proba > 0) & ~transition.is_right.T & _is_given(transition)
     if noisy.any():
         y, s = np.argwhere(noisy)[0]
         raise ValueError(

@@ -38,7 +38,7 @@ from looselabels.learning.out_of_sample import (
 )
 from looselabels.learning.soft_labels import class_draw_sizes
 from looselabels.learning.weighted_copies import Learned, learn_from_copies, weight_name
-from looselabels.transition import uninformative_labels
+from looselabels.transition import Transition, uninformative_labels
 
 MAX_ROUNDS = 3
 MIN_LABELS = 50  # with fewer, held-out rows cannot show that another round helps
@@ -116,13 +116,13 @@ class Training(NamedTuple):
         counts = self._label_counts()
         return counts if self.weights is None else counts * (self.weights[: len(counts)] > 0)
 
-    def can_learn_classes(self) -> bool:
+    def can_learn_classes(self, max_rows: float = MAX_ROWS) -> bool:
         """Return whether a model can learn the classes, and the rows are not too many."""
         if isinstance(self.estimator, FrozenEstimator):
             return False
         if self._has_own_learner():
             return self.estimator.soft_label_estimator(self._label_counts()) is not None
-        return int(class_draw_sizes(self._label_counts()).sum()) <= MAX_ROWS
+        return int(class_draw_sizes(self._label_counts()).sum()) <= max_rows
 
     def _has_own_learner(self):
         """Return whether the estimator names a model that learns from class probabilities."""
@@ -194,7 +194,8 @@ def predict_classes(
 ) -> np.ndarray:
     """Return p(class | x) of rows that were not in the fit."""
     if class_estimator is not None:
-        learned = align(class_estimator, X, len(transition.classes))
+        columns = label_columns(class_estimator, Transition.identity(transition.classes))
+        learned = align(class_estimator, X, len(transition.classes), columns)
         return class_calibration.apply(learned)
     columns = label_columns(estimator, transition)
     return class_proba_of_new_rows(

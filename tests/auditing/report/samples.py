@@ -91,6 +91,68 @@ def made_up_content(names, unlabeled=True, n_rows=40):
     }
 
 
+def consensus_content(names=("cat", "dog"), annotators=("ann", "bob", "eve"), n_rows=4):
+    """Return content about several answers per row, whatever the names are."""
+    names, annotators = list(names), list(annotators)
+    proba = np.where(np.eye(len(names)), 0.8, 0.2 / max(len(names) - 1, 1))
+    first, last = names[0], names[-1]
+    return {
+        "looselabels": "0.2.0",
+        "data": "animals.csv",
+        "question": "consensus",
+        "n_rows": 1500,
+        "n_annotators": len(annotators),
+        "n_answers": 3600,
+        "consensus": {
+            "settled_from": 0.95,
+            "n_settled": 1500 - n_rows,
+            "n_open": n_rows,
+            "n_unanswered": 2,
+            "expected_wrong": 31.4,
+            "n_unlike_vote": 43,
+            "most": 10,
+            "more_answers": [[1, n_rows - 1], [None, 1]],
+        },
+        "annotators": [
+            {
+                "name": annotator,
+                "answers": 40 * (k + 1),
+                "accuracy": 0.9 - 0.1 * k,
+                "low": 0.85 - 0.1 * k,
+                "high": 0.94 - 0.1 * k,
+                "confusions": [[first, last, 0.12], [last, first, 0.03]],
+            }
+            for k, annotator in enumerate(annotators)
+        ],
+        "agreement": {"n_pairs": 2000, "observed": 0.81, "expected": 0.79, "chance": 0.35},
+        "sources": {"transition": "pooled"},
+        "design": {"words": [f"The answers name {first}."]},
+        "transition": {"classes": names, "labels": names, "proba": proba.tolist()},
+        "warnings": [f"{annotators[0]} always says {first}."],
+        "converged": True,
+        "id_name": "name",
+        "id_note": f"Rows are named by {first}.",
+        "shown_columns": ["text"],
+        "table_file": "labels.csv",
+        "annotators_file": "annotators.csv",
+        "reproduce": {"command": "looselabels audit", "versions": {"numpy": "2.1"}, "seed": 0},
+        "rows": [
+            {
+                "row": row,
+                "id": f"pet {row}",
+                "cells": [first[:1000]],
+                "answers": [[first, annotators[:2]], [last, annotators[2:]]],
+                "consensus": names[row % len(names)],
+                "probability": 0.5 + row / 10,
+                "probabilities": [[first, 0.5 + row / 10], [last, 0.5 - row / 10]],
+                "n_answers": 3,
+                "more_answers": 1 if row else None,
+            }
+            for row in range(n_rows)
+        ],
+    }
+
+
 class Page(HTMLParser):
     """The tags of a page, which must balance, and their contents."""
 

@@ -132,6 +132,30 @@ def test_a_phone_never_scrolls_sideways(visit, names):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("width", [1200, 1600])
+def test_columns_of_text_have_room_and_nothing_covers_why(visit, width):
+    names = ("technical", "shipping", "billing")
+    content = made_up_content(names) | {"id_name": "ticket", "class_names": names}
+    for i, row in enumerate(content["rows"]):
+        cells = ["eight words of a subject line or so", "word " * 90, "web form", "Asia Pacific"]
+        row |= {"id": f"TICKET-{i:05}", "cells": cells, "hash": ""}
+        row["why"] = "looks like 'shipping', not 'technical'"
+    content["shown_columns"] = ["subject", "message", "channel", "region"]
+    page = visit(content, viewport={"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    row = page.locator("#rows tbody tr").first
+    box = {c: row.locator(f".{c}").first.bounding_box() for c in ("long", "why", "decide")}
+    assert box["why"]["x"] + box["why"]["width"] <= box["decide"]["x"] + 1
+    assert box["decide"]["x"] + box["decide"]["width"] <= width
+    assert box["long"]["width"] > width / 6
+    assert row.locator(".long").count() == 1
+    buttons = row.locator(".decide button").evaluate_all(
+        "all => all.map(b => b.scrollWidth <= b.clientWidth)"
+    )
+    assert buttons == [True] * 4  # no text is cut
+
+
+@pytest.mark.slow
 def test_dark_mode_is_dark_and_paper_is_white(visit, content):
     page = visit(content, color_scheme="dark")
     background = "getComputedStyle(document.body).backgroundColor"

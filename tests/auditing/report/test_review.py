@@ -182,6 +182,44 @@ def test_rows_that_are_not_decided_can_be_filtered(visit, content):
 
 
 @pytest.mark.slow
+def test_progress_counts_rows_to_check_and_others_are_behind_a_filter(visit, content):
+    for i, row in enumerate(content["rows"]):
+        row["to_check"] = i < 5
+    page = visit(content)
+    assert "The first 5 are more likely wrong than right; the other 7 are probably right." in (
+        page.locator("main").text_content()
+    )
+    assert progress(page) == "0 of 5 decided"
+    assert page.locator("#rows tbody tr:visible").count() == 5
+    start(page)
+    for _ in range(5):
+        page.keyboard.press("a")
+    assert progress(page) == "5 of 5 decided"
+    assert page.locator("progress").evaluate("bar => bar.value / bar.max") == 1
+    menu = page.get_by_label("Rows", exact=True)
+    assert menu.locator("option").all_text_contents() == [
+        *("To check (5)", "Probably right (7)", "All (12)"),
+    ]
+    menu.select_option(label="Probably right (7)")
+    assert page.locator("#count").text_content() == "Showing 7 of 12"
+    start(page)
+    page.keyboard.press("k")
+    assert progress(page) == "5 of 5 decided, and 1 more"
+    assert len(records(downloaded(page))) == 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("to_check", [True, False])
+def test_rows_that_are_all_of_one_kind_need_no_filter(visit, content, to_check):
+    for row in content["rows"]:
+        row["to_check"] = to_check
+    page = visit(content)
+    assert page.get_by_label("Rows", exact=True).count() == 0
+    assert progress(page) == "0 of 12 decided"
+    assert page.locator("#rows tbody tr:visible").count() == 12
+
+
+@pytest.mark.slow
 def test_the_file_is_in_the_order_of_the_page_whatever_the_list_is_sorted_by(visit, content):
     page = visit(content)
     page.locator("#rows th button", has_text="Doubt").click()  # lowest first
@@ -262,6 +300,31 @@ def test_unlabeled_rows_are_left_or_get_a_class(visit, content):
     suggestion = content["rows"][1]["suggestion"]
     found = [[row[1], *row[4:6]] for row in records(downloaded(page))]
     assert found == [["", "keep", ""], ["", "accept", suggestion]]
+
+
+@pytest.mark.slow
+def test_rows_that_are_left_are_of_the_class_that_is_never_labeled(visit, content):
+    for i, row in enumerate(content["rows"]):
+        row |= {"label": None, "doubt": 0.0, "positive_proba": (i + 1) / 16}
+    content["rows"][1]["suggestion"] = SCRIPT  # the class without a label
+    content["rows"][2]["suggestion"] = "cat"
+    classes = [{"name": name, "expected": 5, "low": 3, "high": 8} for name in CLASSES[:3]]
+    content |= {"question": "unlabeled", "unlabeled": {"n_rows": 12, "classes": classes}}
+    page = visit(content)
+    assert f"leave unlabeled, because the class is {SCRIPT}" in page.locator(".keys").text_content()
+    start(page)
+    for key in "kaak":
+        page.keyboard.press(key)
+    found = [[row[1], *row[3:6]] for row in records(downloaded(page))]
+    assert found == [
+        ["", "0.0625", "keep", SCRIPT],
+        ["", "0.125", "keep", SCRIPT],  # an accepted suggestion that says the same
+        ["", "0.1875", "accept", "cat"],
+        ["", "0.25", "keep", SCRIPT],
+    ]
+    page.locator("#rows tbody tr").nth(1).focus()
+    page.keyboard.press("a")  # the same again clears it
+    assert progress(page) == "3 of 12 decided"
 
 
 @pytest.mark.slow

@@ -115,4 +115,4 @@ def test_intervals_of_fixed_or_missing_numbers_are_empty():
 @pytest.mark.parametrize("source", [*words.SOURCES, None])
 def test_only_an_estimated_transition_was_changed(source):
     sentence = words.transition_sentence(source)
-    assert sentence.endswith("used unchanged.") == (source != "estimated")
+    assert sentence.endswith("used unchanged.") == (source not in ("estimated", "pooled"))

@@ -23,7 +23,7 @@ __all__ = ["FROM_0", "facts", "render", "reviewed_sentence", "verdict"]
 
 MAX_BYTES = 10_000_000  # small enough to be sent by mail
 IMAGE_MARKUP = 500  # bytes of HTML around each image, at most
-FILES = ("page.html.jinja", "page.css", "list.js", "review.js")
+FILES = ("page.html.jinja", "consensus.html.jinja", "page.css", "list.js", "review.js")
 
 
 def render(content: Mapping, images: Sequence | None = None) -> str:
@@ -72,7 +72,11 @@ def _template():
     read = {path: folder.joinpath(path).read_text(encoding="utf-8") for path in FILES}
     inlined = {"css": read["page.css"], "js": read["list.js"] + read["review.js"]}
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.DictLoader(read),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters |= {
         "clean": clean,
@@ -86,7 +90,7 @@ def _template():
         **{kind: jinja2.utils.markupsafe.Markup(source) for kind, source in inlined.items()},
         **{f"{kind}_hash": _hash(source) for kind, source in inlined.items()},
     }
-    return environment.from_string(read["page.html.jinja"])
+    return environment.get_template("page.html.jinja")
 
 
 def _hash(source: str) -> str:

@@ -24,6 +24,7 @@ MAX_ROWS = 500  # that are listed
 MAX_COLUMNS = 20  # of the table that are shown
 MAX_PROBABILITIES = 3  # of each row
 MAX_CELL = 1_000  # letters
+LONG_CELL = 80  # letters; a column with longer cells gets more room
 MAX_CELLS = 600_000  # letters of all cells together; escaped, each takes up to five bytes
 MAX_REVIEW = 3_000_000  # bytes of names and identifiers, which cannot be shortened
 LONG_NUMBER = re.compile(r"-?\d+\.\d{5,}")
@@ -36,17 +37,20 @@ def row_list(content: Mapping) -> dict:
     rows = [content["rows"][i] for i in positions]
     has_ids = all("id" in row for row in rows)
     rows = [row if has_ids else {**row, "id": row["row"]} for row in rows]
-    labels, suggestions = (_Names(row[key] for row in rows) for key in ("label", "suggestion"))
-    columns, cells = _cells(content, rows)
+    labels, suggestions = (ListedNames(row[key] for row in rows) for key in ("label", "suggestion"))
+    columns, cells = cells_of(content, rows)
     review = _review(content, rows)
+    to_check = [row.get("to_check", True) for row in rows]
     return {
         "unlabeled": unlabeled,
+        "negative": negative_class(content, _classes(content, rows)),
         "positions": positions,
         "id_name": name(content.get("id_name") or "Row") if has_ids else "Row (from 0)",
         "id_note": clean(content.get("id_note") or "") if has_ids else FROM_0,
-        "how_many": _how_many(content, len(rows)),
+        "how_many": _how_many(content, len(rows), sum(to_check)),
+        "n_to_check": sum(to_check) or len(rows),  # what the progress of a review refers to
         "columns": columns,
-        "left_out": _left_out(content, rows, review),
+        "left_out": left_out(content, rows) + _no_review(rows, review),
         "rows": [
             {
                 **row,
@@ -55,16 +59,18 @@ def row_list(content: Mapping) -> dict:
                 "why": row.get("why") or "",
                 "cells": shown,
                 "probabilities": _probabilities(row),
+                "to_check": check or not any(to_check),
             }
-            for row, shown in zip(rows, cells, strict=True)
+            for row, shown, check in zip(rows, cells, to_check, strict=True)
         ],
+        "is_long": [max(map(len, texts)) > LONG_CELL for texts in zip(*cells, strict=True)],
         "labels": labels.options(),
         "classes": suggestions.options(),
         "review": review,
     }
 
 
-class _Names:
+class ListedNames:
     """The names in a column of the list: their numbers in the page, and how many rows have them."""
 
     def __init__(self, values):
@@ -97,7 +103,7 @@ def _probabilities(row) -> list:
     return [(row["suggestion"], row["class_proba"]), *others][:MAX_PROBABILITIES]
 
 
-def _cells(content, rows) -> tuple[list[str], list[list[str]]]:
+def cells_of(content, rows) -> tuple[list[str], list[list[str]]]:
     """Return the names of the shown columns, and the texts of each row."""
     columns = (content.get("shown_columns") or [])[:MAX_COLUMNS]
     letters = _max_cell(len(columns) * len(rows))
@@ -128,8 +134,11 @@ def _max_cell(n_cells: int) -> int:
 # --------------------------------------------------------------------------- sentences on the list
 
 
-def _how_many(content, n_listed: int) -> str:
-    """Return how many rows should be checked, and where those are that are not listed."""
+def _how_many(content, n_listed: int, n_first: int) -> str:
+    """Return how many rows should be checked, and where those are that are not listed.
+
+    The `n_first` rows of the list are to be checked.
+    """
     table, found = content.get("table_file"), []
     if is_about_unlabeled(content):
         n_to_check = sum(part["expected"] for part in counted_classes(content))
@@ -139,12 +148,19 @@ def _how_many(content, n_listed: int) -> str:
         rows = f"{count(n_to_check)} labels are more likely wrong than right"
     if is_number(n_to_check) and round(n_to_check) > n_listed:
         found.append(f"{rows}; this page lists the first {n_listed:,}.")
+    if 0 < n_first < n_listed:
+        is_so, others = "more likely wrong than right", "probably right"
+        if is_about_unlabeled(content):
+            is_so, others = "probably of a labeled class", "probably not"
+        found.append(
+            f"The first {n_first:,} are {is_so}; the other {n_listed - n_first:,} are {others}."
+        )
     if table:
         found.append(f"{name(table)} has all rows.")
     return " ".join(found)
 
 
-def _left_out(content, rows, review) -> list[str]:
+def left_out(content, rows) -> list[str]:
     """Return sentences on what was left out to keep the page small."""
     columns = content.get("shown_columns") or []
     n_cells = min(len(columns), MAX_COLUMNS) * len(rows)
@@ -155,9 +171,13 @@ def _left_out(content, rows, review) -> list[str]:
         found.append(f"{more} not shown.")
     if longest > _max_cell(n_cells):
         found.append(f"Texts are cut after {_max_cell(n_cells):,} letters.")
-    if rows and review is None:
-        found.append("Rows cannot be decided here: their names and identifiers are too long.")
     return found
+
+
+def _no_review(rows, review) -> list[str]:
+    if not rows or review is not None:
+        return []
+    return ["Rows cannot be decided here: their names and identifiers are too long."]
 
 
 # --------------------------------------------------------------------------------------- the review
@@ -172,11 +192,15 @@ def _review(content, rows) -> dict | None:
     """Return what decisions.csv needs, exactly: identifiers, names, doubts.
 
     `names` holds each name once; classes, labels and suggestions are positions in it, and `kept` is
-    the position in `classes` of the class that the label names. The key under which the browser
-    stores decisions depends on all of it, so decisions never reach another page. None: there are no
-    rows, or names and identifiers are too long for a page.
+    the position in `classes` of the class that the label names or, without a label, of the class
+    that is never labeled. The doubt of a row without a label is the probability that it is of a
+    labeled class. The key under which the browser stores decisions depends on all of it, so
+    decisions never reach another page. None: there are no rows, or names and identifiers are too
+    long for a page.
     """
     classes = _classes(content, rows)
+    value = "positive_proba" if is_about_unlabeled(content) else "doubt"
+    negative = negative_class(content, classes)
     names: dict[str, int] = {}
     data = {
         "classes": [names.setdefault(exact_text(c), len(names)) for c in classes],
@@ -185,8 +209,8 @@ def _review(content, rows) -> dict | None:
                 "id": exact_text(row["id"]),
                 "label": names.setdefault(exact_text(_cell_of(row["label"])), len(names)),
                 "suggestion": names.setdefault(exact_text(row["suggestion"]), len(names)),
-                "kept": named_class(tuple_from_json(row["label"]), classes),
-                "doubt": row["doubt"] if is_number(row["doubt"]) else None,
+                "kept": _kept(row["label"], classes, negative),
+                "doubt": doubt if is_number(doubt := row.get(value, row["doubt"])) else None,
                 "hash": exact_text(row.get("hash")),
             }
             for row in rows
@@ -197,6 +221,21 @@ def _review(content, rows) -> dict | None:
     if not rows or len(escape(written)) > MAX_REVIEW:
         return None
     return {"data": written, "key": "looselabels-" + sha256(written.encode()).hexdigest()[:16]}
+
+
+def _kept(label, classes, negative) -> int | None:
+    """Return the position of the class of a row whose label is kept; None: it stays open."""
+    label = tuple_from_json(label)
+    if is_missing(label):
+        return None if negative is None else classes.index(negative)
+    return named_class(label, classes)
+
+
+def negative_class(content, classes):
+    """Return the class of unlabeled rows that are of no labeled class, if there is only one."""
+    labeled = {tuple_from_json(part["name"]) for part in counted_classes(content)}
+    never = [name for name in classes if labeled and name not in labeled]
+    return never[0] if len(never) == 1 else None
 
 
 def _classes(content, rows) -> Sequence:

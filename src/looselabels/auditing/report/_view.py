@@ -7,6 +7,11 @@ import numpy as np
 
 from looselabels.auditing.report import _charts as charts
 from looselabels.auditing.report._charts import Matrix
+from looselabels.auditing.report._consensus import (
+    consensus_facts,
+    consensus_list,
+    consensus_view,
+)
 from looselabels.auditing.report._list import row_list
 from looselabels.auditing.report._words import (
     SOURCE_NAMES,
@@ -17,6 +22,7 @@ from looselabels.auditing.report._words import (
     counted_classes,
     enumeration,
     interval,
+    is_about_consensus,
     is_about_unlabeled,
     is_interval,
     is_number,
@@ -31,7 +37,7 @@ from looselabels.auditing.report._words import (
     verdict,
     warnings,
 )
-from looselabels.transition import meanings
+from looselabels.transition import guess_meanings
 
 MAX_CLASSES = 40  # in a table of classes
 MAX_ENTRIES = 150  # in the table below a chart
@@ -39,17 +45,19 @@ MAX_DIFFERENCES = 12  # between what was assumed and what was estimated
 SMALLEST_DIFFERENCE = 0.005  # that is listed; smaller ones disappear by rounding
 MAX_IGNORED = 30  # ignored columns that are listed
 MAX_VARIANTS = 20  # groups of spellings that are listed
+MAX_COMMAND = 20_000  # letters; a command that was cut would do something else
 
 
 def view(content: Mapping) -> dict:
     """Return what the template needs, by section; None where a section has no content."""
-    flows = _flows(content)
+    flows, has_answers = _flows(content), is_about_consensus(content)
     return {
         "verdict": verdict(content),
         "data": content.get("data"),
         "label_column": content.get("label_column"),
         "rests": _rests(content),
-        "list": row_list(content),
+        "list": consensus_list(content) if has_answers else row_list(content),
+        "consensus": consensus_view(content) if has_answers else None,
         "shares": _shares(content.get("classes") or []),
         "transition": _transition(content),
         "flows": flows,
@@ -65,6 +73,8 @@ def view(content: Mapping) -> dict:
 
 def facts(content: Mapping) -> list[tuple[str, str, str]]:
     """Return the main numbers as (name, number, note)."""
+    if is_about_consensus(content):
+        return consensus_facts(content)
     classes = [_class_fact(part) for part in counted_classes(content)[:MAX_CLASSES]]
     return [*_sizes(content), *classes, *_wrong_facts(content)]
 
@@ -78,6 +88,10 @@ def _sizes(content) -> list[tuple[str, str, str]]:
     if is_number(content.get("label_accuracy")):
         accuracy = percent(content["label_accuracy"])
         note = f"correctly, by a {_chosen(content)}model without the row"
+        sources = (content.get("source_accuracy") or ())[:MAX_CLASSES]
+        if sources:
+            parts = ", ".join(f"{name(source)} {percent(share)}" for source, share in sources)
+            note += f" that knows its source: {parts}"
         sizes.append(("Labels predicted", accuracy, note))
     return sizes
 
@@ -126,7 +140,7 @@ def _rests(content) -> dict:
     sentences = [clean(sentence) for sentence in design.get("words", ())]
     if sources.get("label_rates") == "estimated":
         sentences.append("How often each class is labeled was not assumed, but estimated.")
-    counted, why_no_count = counted_classes(content), content["wrong"].get("why_no_count")
+    counted, why_no_count = counted_classes(content), content.get("wrong", {}).get("why_no_count")
     if counted and why_no_count:  # otherwise it is the verdict
         sentences.append(clean(why_no_count))
     has_table = len(counted) > 1  # which has what `facts` says about classes
@@ -152,15 +166,17 @@ def _counts(classes) -> dict:
 
 
 def _variants(variants) -> dict:
-    """Return sentences on spellings of one label, each with the command that merges them."""
+    """Return sentences on spellings of one label, and the command that merges all of them."""
     found = [
-        (
-            f"{enumeration(part['labels'], write=quoted)} may be spellings of one label.",
-            printable(part.get("command") or ""),
-        )
+        f"{enumeration(part['labels'], write=quoted)} may be spellings of one label."
         for part in variants[:MAX_VARIANTS]
     ]
-    return {"found": found, "more": max(len(variants) - MAX_VARIANTS, 0)}
+    command = variants[0].get("command") if variants else None
+    return {
+        "found": found,
+        "more": max(len(variants) - MAX_VARIANTS, 0),
+        "command": printable(command or "", MAX_COMMAND),
+    }
 
 
 # ---------------------------------------------------------------------------------------- matrices
@@ -275,7 +291,9 @@ def _flows(content) -> list[dict]:
     parts, matrix = _flow_rows(content), _used_matrix(content) or _assumed_matrix(content)
     if parts is None or matrix is None:
         return []
-    (rows, labels, classes), is_right = parts, meanings(matrix)
+    rows, labels, classes = parts
+    is_right = content.get("is_right")  # summary.json of 0.1 lacks it
+    is_right = guess_meanings(matrix) if is_right is None else np.asarray(is_right, dtype=bool)
     is_unlabeled = is_right.all(axis=1)  # a label that is right for every class cannot be wrong
     found = []
     for title, unlabeled in (("Rows with a label", False), ("Rows without a label", True)):

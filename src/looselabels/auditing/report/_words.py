@@ -20,6 +20,7 @@ SOURCES = {
     "specified": "specified",
     "implied": "implied by the label counts",
     "estimated": "estimated",
+    "pooled": "estimated, as the mean of all annotators",
 }
 
 
@@ -165,6 +166,8 @@ def verdict(content: Mapping) -> str:
     >>> verdict(content)
     "About 120 (95 to 150) of the 400 unlabeled rows are probably 'spam'."
     """
+    if is_about_consensus(content):
+        return _verdict_on_consensus(content)
     if classes := counted_classes(content):
         return _verdict_on_unlabeled(classes, content["unlabeled"]["n_rows"])
     wrong = content["wrong"]
@@ -210,6 +213,22 @@ def _verdict_on_unlabeled(classes: Sequence[Mapping], n_rows: int) -> str:
     return f"About {n_found:,} {rows} probably belong to one of {len(classes):,} labeled classes."
 
 
+def _verdict_on_consensus(content: Mapping) -> str:
+    """Return how many rows have a settled class.
+
+    >>> _verdict_on_consensus({"n_rows": 40, "consensus": {"n_open": 3, "n_settled": 37}})
+    'The consensus is settled in 37 of 40 rows; 3 are open.'
+    """
+    part, n_rows = content["consensus"], content["n_rows"]
+    if not part["n_open"]:
+        return f"The consensus is settled in all {n_rows:,} rows."
+    need = "need more answers" if part.get("more_answers") else "are open"
+    if part["n_open"] == 1:
+        need = need.replace("need", "needs").replace("are", "is")
+    found = f"{part['n_settled']:,} of {n_rows:,} rows" if part["n_settled"] else "none of the rows"
+    return f"The consensus is settled in {found}; {part['n_open']:,} {need}."
+
+
 def _estimate(part: Mapping) -> tuple[str, str]:
     """Return an estimated number with its interval, and the verb that follows it."""
     most = upper_end(part)
@@ -236,6 +255,11 @@ def is_about_unlabeled(content: Mapping) -> bool:
     return content.get("question") == "unlabeled"
 
 
+def is_about_consensus(content: Mapping) -> bool:
+    """Return whether rows have several answers, and the audit asks for their consensus."""
+    return content.get("question") == "consensus"
+
+
 def counted_classes(content: Mapping) -> list[Mapping]:
     """Return the classes whose unlabeled rows were counted; none if labels are in question."""
     classes = (content.get("unlabeled") or {}).get("classes") or ()
@@ -247,12 +271,17 @@ def reviewed_sentence(content: Mapping) -> str:
 
     >>> reviewed_sentence({"reviewed": {"n": 50, "confirmed": 31, "expected": 28.4}})
     'Of 50 reviewed labels 31 were wrong; 28 were expected.'
+
+    If the audit is about unlabeled rows, the sentence is about how many were of a labeled class.
     """
     reviewed = content.get("reviewed")
     if not reviewed or not reviewed["n"]:
         return ""
     n, confirmed, expected = (count(reviewed[k]) for k in ("n", "confirmed", "expected"))
-    return f"Of {n} reviewed labels {confirmed} were wrong; {expected} were expected."
+    found = f"Of {n} reviewed labels {confirmed} were wrong"
+    if is_about_unlabeled(content):
+        found = f"Of {n} reviewed unlabeled rows {confirmed} were of a labeled class"
+    return f"{found}; {expected} were expected." if is_number(reviewed["expected"]) else f"{found}."
 
 
 def warnings(content: Mapping) -> list[str]:
@@ -280,6 +309,7 @@ def transition_sentence(source: str | None) -> str:
         "specified": "You specified the transition; it was used unchanged.",
         "implied": "The label counts imply the transition; it was used unchanged.",
         "estimated": "The transition was estimated from the data.",
+        "pooled": "This is the transition of a typical annotator, estimated from all answers.",
     }.get(source or "", "The transition was used unchanged.")
 
 

@@ -8,6 +8,7 @@
   const [start, undo, download, dialog, menu] =
     ["start", "undo", "download", "choice", "choice-class"].map(find);
   const record = new Map(list.rows.map((row, i) => [row, rows[i]]));
+  const toCheck = list.rows.filter((row) => row.dataset.check === "yes");
   const decisions = new Map(); // of a row: what was decided, and the class
   const history = []; // of rows, each with its decision before
 
@@ -46,13 +47,17 @@
     for (const button of row.querySelectorAll(".decide button")) {
       const isChosen = button.value === decided?.decision;
       button.setAttribute("aria-pressed", isChosen);
-      if (button.value === "change") button.textContent = isChosen ? decided.class : "Other…";
+      if (button.value !== "change") continue;
+      button.textContent = isChosen ? decided.class : "Other…";
+      button.title = isChosen ? decided.class : ""; // the button may be too small for it
     }
   };
 
   const showProgress = () => {
-    find("progress").textContent = `${decisions.size} of ${rows.length} decided`;
-    find("bar").value = decisions.size;
+    const n = toCheck.filter((row) => decisions.has(row)).length;
+    const others = decisions.size > n ? `, and ${decisions.size - n} more` : "";
+    find("progress").textContent = `${n} of ${toCheck.length} decided${others}`;
+    find("bar").value = n;
     download.disabled = decisions.size === 0;
     undo.disabled = history.length === 0;
   };
@@ -74,8 +79,12 @@
     return later.find((other) => !decisions.has(other)) ?? later[0] ?? row;
   };
 
-  const decide = (row, decision, chosen = classOf[decision](record.get(row))) => {
+  const decide = (row, action, chosen = classOf[action](record.get(row))) => {
     const before = decisions.get(row);
+    // A row of the class that is never labeled is left without a label.
+    const { label, kept } = record.get(row);
+    const isLeft = names[label] === "" && kept !== null && chosen === names[classes[kept]];
+    const decision = isLeft ? "keep" : action;
     const isSame = before?.decision === decision && before.class === chosen;
     const next = isSame ? row : following(row);
     history.push([row, before]);

@@ -1,0 +1,303 @@
+"""From several labels per row to classes: p(class | x, answers) ∝ p(class | x) Π_a T_a[class, s_a].
+
+    Y, what the user specified   ──design_annotations──▶  AnnotationDesign
+    AnnotationDesign             ──count_copies_once───▶  AnnotationDesign
+    AnnotationDesign             ──infer_from_answers──▶  Annotated      what answers alone say
+    Annotated                    ──design_consensus────▶  LabelDesign    one label per row
+    Training of these labels     ──learn_from_answers──▶  Annotated      what x and answers say
+
+The consensus, the most probable class given the answers, is a label like any other: folds, copies
+of rows and the choice of the estimator are those of `training`. Models then learn p(class | x) from
+p(class | x, answers), always out of sample, so that the answers for a row reach p(class | x) of
+this row only through other rows.
+"""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from looselabels._progress import each
+from looselabels._rows import on_simplex
+from looselabels._validation import as_counts
+from looselabels.estimation.agreement import equal_pairs, join, unexplained_by_accuracy
+from looselabels.estimation.annotators import (
+    AnnotatorInference,
+    annotator_accuracy,
+    answer_likelihood,
+    infer_from_annotators,
+)
+from looselabels.estimation.calibration import TINY, Calibration, fit_class_calibration
+from looselabels.estimation.weighting import class_weights
+from looselabels.learning.annotation_design import AnnotationDesign, AnnotatorTransitions
+from looselabels.learning.label_design import (
+    ESTIMATED,
+    IMPLIED,
+    SPECIFIED,
+    LabelDesign,
+    Sources,
+)
+from looselabels.learning.label_model import LabelModel, LabelScores
+from looselabels.learning.training import Training
+from looselabels.learning.weighted_copies import Learned
+from looselabels.transition import Transition
+
+MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
+SMALL_CHANGE = 0.02  # of p(class | x, answers), as a mean over rows: no further round
+ROUGH = 0.03  # tolerance of an inference that another one follows
+QUALITY = ("answers", "accuracy", "low", "high", "confusions", "copy_of")
+# Chance answers that are added before x says something about the annotators: with one answer per
+# row nobody disagrees, the answers look better than they are, and x would be believed too little.
+FIRST_CHANCE = 0.25
+
+
+class Annotated(NamedTuple):
+    """What was found about rows and annotators."""
+
+    inference: AnnotatorInference
+    class_proba: np.ndarray  #: p(class | x)
+    class_calibration: Calibration = Calibration()
+    class_estimator: Any = None  #: None: there are no features
+    n_rounds: int = 0
+
+
+def infer_classes(
+    design: AnnotationDesign, class_proba=None, start=None, **options
+) -> AnnotatorInference:
+    """Infer classes and transitions, from p(class | x) of each row if it is known."""
+    weight, prior = design.sample_weight, design.class_prior
+    if class_proba is None and prior is not None:
+        class_proba = np.tile(prior, (len(design.annotations), 1))
+    return infer_from_annotators(
+        class_proba,
+        design.annotations.answers,
+        design.transitions or None,
+        designs=design.meaning if design.is_specified else None,
+        sample_weight=None if weight is None else as_counts(weight),
+        start=start,
+        **options,
+    )
+
+
+def count_copies_once(design: AnnotationDesign) -> AnnotationDesign:
+    """Return the design in which answers of a copy are those of the annotator that it copies.
+
+    Copies have equal answers, and are not accurate enough for that by what the others say. As
+    independent annotators they would confirm each other. Specified transitions are not judged.
+    """
+    n_annotators = len(design.annotations.annotators)
+    pairs = [
+        pair
+        for pair in equal_pairs(design.annotations.answers)
+        if pair.first not in design.transitions and pair.second not in design.transitions
+    ]
+    if not pairs:
+        return design
+    same_as = join(pairs, n_annotators)
+    right, wrong = infer_classes(design.count_once(same_as), tol=ROUGH).accuracy.beta()
+    pairs = unexplained_by_accuracy(pairs, right[same_as], wrong[same_as])
+    return design.count_once(join(pairs, n_annotators)) if pairs else design
+
+
+def infer_from_answers(design: AnnotationDesign, **options) -> Annotated:
+    """Return what the answers alone say: p(class | x) is the class share for all rows."""
+    found = infer_classes(design, **options)
+    prior = found.class_prior if design.class_prior is None else design.class_prior
+    return Annotated(found, np.tile(prior, (len(design.annotations), 1)))
+
+
+def learn_from_answers(
+    training: Training, estimator, scores: LabelScores, design: AnnotationDesign, found: Annotated,
+    calibrate="classes", n_rounds: int | bool = True,
+) -> Annotated:  # fmt: skip
+    """Let models learn the classes from all answers, each from what the one before it found.
+
+    `found` is what the answers alone say. `estimator` and `scores` are a model of the consensus; it
+    is the result if there are no rounds. True as `n_rounds`: until p(class | x, answers) hardly
+    changes. Rows without answers teach nothing in the first round: only x says something of them.
+    """
+    if not n_rounds:
+        class_proba = scores.label_proba[:, : len(design.classes)]
+        first = Learned(estimator, class_proba, scores.label_weights)
+        return _finish(design, _apply_model(training, first, design, found, calibrate))
+    teaching, max_rounds = _rows_with_answers(training, design), int(n_rounds)
+    if n_rounds is True:
+        max_rounds = MAX_ROUNDS
+    for done in each(range(1, max_rounds + 1), max_rounds):
+        before = found.inference.class_proba_given_label
+        with warnings.catch_warnings():  # the fit to the consensus has warned already
+            warnings.simplefilter("ignore")
+            learned = teaching.learn(before, _consensus_transition(training, before))
+        found = _apply_model(training, learned, design, found, calibrate)._replace(n_rounds=done)
+        training.report(f"learned the classes, round {done} of at most {max_rounds}")
+        change = np.abs(found.inference.class_proba_given_label - before).sum(axis=1) / 2
+        is_small = np.average(change, weights=design.sample_weight) < SMALL_CHANGE
+        if n_rounds is True and is_small:
+            break
+        teaching = training
+    return _finish(design, found)
+
+
+def _finish(design, found) -> Annotated:
+    """Return the same with an inference that has converged."""
+    return found._replace(inference=infer_classes(design, found.class_proba, found.inference))
+
+
+def _consensus_transition(training, class_proba) -> np.ndarray:
+    labels = training.design
+    return _count_consensus(labels.label_index, class_proba, labels.sample_weight)
+
+
+def _apply_model(training, learned, design, found, calibrate) -> Annotated:
+    """Return what follows from a model's p(class | x) of all rows, calibrated by the answers."""
+    labels, inference = training.design, found.inference
+    transition = _consensus_transition(training, inference.class_proba_given_label)
+    of_classes = class_weights(transition, learned.label_weights)
+    # rows that the model cannot predict out of sample keep what was known before
+    before = Calibration(factor=of_classes).apply(found.class_proba)
+    class_proba = np.where(np.isnan(learned.class_proba), before, learned.class_proba)
+    correction = Calibration(factor=None if of_classes is None else 1 / of_classes)
+    if calibrate == "classes":
+        transitions = inference.transitions
+        if found.class_estimator is None:
+            transitions = _add_chance(transitions, design.transitions)
+        logs = answer_likelihood(transitions, design.annotations.answers)
+        correction, _ = fit_class_calibration(
+            class_proba, transition, None, labels.counts, of_classes, likelihood=np.exp(logs)
+        )
+    if design.class_prior is not None:
+        correction = correction.match_shares(class_proba, design.class_prior, labels.counts)
+    class_proba = correction.apply(class_proba)
+    inference = infer_classes(design, class_proba, inference, tol=ROUGH)
+    return Annotated(inference, class_proba, correction, learned.estimator)
+
+
+def _add_chance(transitions, specified) -> np.ndarray:
+    """Return transitions with `FIRST_CHANCE` of equally likely labels, unless specified."""
+    chance = np.full(len(transitions), FIRST_CHANCE)
+    chance[list(specified)] = 0.0
+    chance = chance[:, None, None]
+    return (1 - chance) * transitions + chance / transitions.shape[2]
+
+
+# ------------------------------------------------------------------------------------- the results
+
+
+def annotator_transitions(design: AnnotationDesign, found: AnnotatorInference):
+    """Return the transition of each annotator by name."""
+    annotators, labels = design.annotations.annotators, design.annotations.labels
+    proba = found.transitions[design.same_as]
+    return AnnotatorTransitions(annotators, proba, design.classes, labels, design.same_as)
+
+
+def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
+    """Return how an answer arises from the class, on average over the annotators."""
+    mass = found.inference.label_mass.sum(axis=0) + found.inference.pooled.mean(axis=0)
+    prior = design.class_prior
+    if prior is None:
+        weight = design.sample_weight
+        prior = np.average(found.inference.class_proba_given_label, axis=0, weights=weight)
+    return LabelModel(
+        transition=Transition(on_simplex(mass), design.classes, design.annotations.labels),
+        assumed=None,
+        class_prior=prior,
+        class_prior_interval=None,
+        strength=np.inf,
+        sources=_sources(design),
+    )
+
+
+def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
+    """Return a table of the annotators: answers, accuracy with a 90 % interval, and confusions.
+
+    A confusion is a class, the wrong label that it gets, and its share of the answers. A copy has
+    the accuracy of the annotator that it copies, and a specified transition implies one.
+    """
+    accuracy, classes, labels = annotator_accuracy(found), design.classes, design.annotations.labels
+    names = design.annotations.annotators
+    who = design.same_as
+    confusions = [
+        [(classes[y], labels[s], share) for y, s, share in accuracy.confusions[a]] for a in who
+    ]
+    copy_of = [None if a == position else names[a] for position, a in enumerate(who)]
+    numbers = np.array([accuracy.accuracy, accuracy.low, accuracy.high])[:, who]
+    for a, proba in design.transitions.items():
+        right = Transition(proba, classes, labels).is_right.T
+        numbers[:, a] = found.class_prior @ np.sum(proba * right, axis=1)
+    columns = (design.n_answers, *numbers, confusions, copy_of)
+    return quality_table(names, dict(zip(QUALITY, columns, strict=True)))
+
+
+def quality_table(annotators, columns: dict):
+    """Return columns as a DataFrame; if pandas is not installed, as a dict of columns."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return {"annotator": list(annotators)} | columns
+    index = pd.Index(annotators, name="annotator", tupleize_cols=False)
+    table = pd.DataFrame(columns, index=index)
+    # pandas would turn None into NaN
+    return table.assign(copy_of=pd.Series(columns["copy_of"], index, dtype=object))
+
+
+# ----------------------------------------------------------------------------------- the consensus
+
+
+def design_consensus(design: AnnotationDesign, found: AnnotatorInference) -> LabelDesign:
+    """Return the most probable class given the answers as the label of each row.
+
+    A row without answers is unlabeled, even if silence is a label: it says too little about the
+    class to learn from, before x says something about it.
+    """
+    given_answers, has_answers = found.class_proba_given_label, design.has_answers
+    n_classes = len(design.classes)
+    label_index = np.where(has_answers, given_answers.argmax(axis=1), n_classes)
+    labels = design.classes if has_answers.all() else (*design.classes, None)
+    proba = _count_consensus(label_index, given_answers, design.sample_weight)
+    return LabelDesign(
+        transition=Transition(proba, design.classes, labels),
+        label_index=label_index,
+        sample_weight=design.sample_weight,
+        class_prior=design.class_prior,
+        rate_method=None,
+        noise_method=None,
+        noise=0.0,
+        strength=np.inf,
+        label_weights=None,
+        sources=_sources(design),
+    )
+
+
+def consensus_labels(labels: LabelDesign) -> np.ndarray:
+    """Return the names of the consensus labels, None for rows without answers."""
+    names = np.empty(len(labels.transition.labels), dtype=object)
+    names[:] = labels.transition.labels
+    return names[labels.label_index]
+
+
+def _count_consensus(label_index, class_proba, sample_weight) -> np.ndarray:
+    """Return p(consensus | class) by counting; rows without answers are missing at random."""
+    n_classes = class_proba.shape[1]
+    weight = np.ones(len(label_index)) if sample_weight is None else sample_weight
+    answered = label_index < n_classes
+    index, mass = label_index[answered], (class_proba * weight[:, None])[answered]
+    counts = [np.bincount(index, of_class, n_classes) for of_class in mass.T]
+    proba = on_simplex(np.array(counts) + TINY * np.eye(n_classes))  # TINY: no row has the class
+    if answered.all():
+        return proba
+    share = weight[answered].sum() / weight.sum()
+    return np.column_stack([proba * share, np.full(n_classes, 1 - share)])
+
+
+def _sources(design) -> Sources:
+    """Return where the numbers come from: whatever an annotator does is estimated."""
+    prior = ESTIMATED if design.class_prior is None else SPECIFIED
+    return Sources(label_rates=IMPLIED, noise=ESTIMATED, class_prior=prior, transition=ESTIMATED)
+
+
+def _rows_with_answers(training, design) -> Training:
+    """Return the training in which rows without answers have weight 0."""
+    if design.has_answers.all():
+        return training
+    weight = design.has_answers * (1.0 if design.sample_weight is None else design.sample_weight)
+    return training._replace(design=training.design._replace(sample_weight=weight))
