@@ -114,6 +114,13 @@ def test_a_seed_repeats_the_folds_and_another_seed_changes_them():
     assert folds(0) != folds(1)
 
 
+def test_a_few_unlabeled_rows_leave_the_number_of_folds():
+    y = ["cat"] * 10 + ["dog"] * 10 + [None] * 2
+    folds = list(LabelStratifiedKFold(5, random_state=0).split(y, y))
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(22))
+    assert len(folds) == LabelStratifiedKFold(5).get_n_splits(y=y) == 5
+
+
 def test_a_rare_label_reduces_the_number_of_folds_and_is_named():
     y = ["cat"] * 10 + ["dog"] * 3 + [None] * 20
     with pytest.warns(UserWarning, match=r"Label \['dog'\] has 3 samples: 3 folds instead of 5"):
@@ -159,7 +166,7 @@ def test_cross_validation_needs_no_classes():
     pipe = make_pipeline(StandardScaler(), DecoupledClassifier(GaussianNB(), random_state=0))
     folds = LabelStratifiedKFold(3, random_state=0)
     scores = cross_val_score(pipe, X_PETS, HALF, scoring=neg_label_log_loss, cv=folds)
-    assert_allclose(scores, np.log(2 / 3) * 2 / 3 + np.log(1 / 3) / 3, atol=0.03)
+    assert_allclose(scores, np.log(2 / 3) * 2 / 3 + np.log(1 / 3) / 3, atol=0.05)
 
 
 def test_grid_search_needs_no_classes():

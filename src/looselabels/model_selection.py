@@ -22,7 +22,7 @@ class LabelStratifiedKFold(BaseCrossValidator):
     ----------
     n_splits : int, default=5
         The number of folds. If a label has fewer samples (or groups) than this, there are fewer
-        folds, and a warning names the label.
+        folds, and a warning names the label. Unlabeled samples can be fewer.
     shuffle : bool, default=True
         Whether to shuffle the rows before splitting.
     random_state : int, RandomState or None, default=None
@@ -98,7 +98,10 @@ class LabelStratifiedKFold(BaseCrossValidator):
         return [np.flatnonzero(fold == k) for k in range(n_splits)]
 
     def _n_splits_for(self, labels, counts, has_groups=False):
-        rarest = int(counts[counts > 0].min())
+        is_label = np.array([label is not None for label in labels])
+        # a few unlabeled rows need not be in every fold
+        named = counts[is_label & (counts > 0)]
+        rarest = int(named.min() if len(named) else counts[counts > 0].min())
         n_splits = max(2, min(self.n_splits, rarest))
         if n_splits < self.n_splits or rarest < 2:
             rare = [label for label, count in zip(labels, counts, strict=True) if count == rarest]
