@@ -128,6 +128,12 @@ class Training(NamedTuple):
         """Return whether the estimator names a model that learns from class probabilities."""
         return isinstance(self.folds, str) and hasattr(self.estimator, "soft_label_estimator")
 
+    def _own_learner(self):
+        """Return a model that predicts its own rows out of sample; None if it takes folds."""
+        if self._has_own_learner():
+            return self.estimator.soft_label_estimator(self._label_counts())
+        return self._drawn(ClassDraws) if self.may_draw else None
+
     def has_two_labels(self) -> bool:
         """Return whether the rows that each model learns from have two labels at least."""
         index, weights = self.design.label_index, self.weights
@@ -146,11 +152,8 @@ class Training(NamedTuple):
     def learn(self, class_proba, transition) -> Learned:
         """Let a model learn the classes of the rows from `class_proba`, out of sample."""
         index, weight = self.design.label_index, self.design.counts
-        if self._has_own_learner() or self.may_draw:
-            if self._has_own_learner():
-                model = self.estimator.soft_label_estimator(self._label_counts())
-            else:
-                model = self._drawn(ClassDraws)
+        model = self._own_learner()
+        if model is not None:
             groups = self.design.groups
             together = {} if groups is None else {"groups": groups.group_index}
             learned = model.fit_out_of_sample(
