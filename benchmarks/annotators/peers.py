@@ -56,7 +56,7 @@ def crowdlab(answers, n_classes, base, X, **_):
 
 
 def _posterior(found, labels, predicted):
-    """Return CROWDLAB's p(class): the score of a label is p of its class; the model has the rest."""
+    """Return CROWDLAB's p(class): a label's score is p of its class; the model has the rest."""
     proba = np.full(predicted.shape, np.nan)
     named = found["detailed_label_quality"].to_numpy(dtype=float)
     for a in range(labels.shape[1]):
