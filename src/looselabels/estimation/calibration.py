@@ -162,6 +162,7 @@ def fit_class_calibration(
     class_weights=None,
     *,
     class_index=None,
+    likelihood=None,
     spread_above_one=SPREAD_ABOVE_ONE,
     power=None,
 ) -> tuple[Calibration, float]:
@@ -189,6 +190,9 @@ def fit_class_calibration(
         (`weighting.class_weights`). Z is of the real distribution.
     class_index : integer array of shape (n_samples,), default=None
         The class of each row if it is known, −1 if not.
+    likelihood : array of shape (n_samples, n_classes), default=None
+        p(all labels of the row | class), up to a factor per row, if a row has several labels. It
+        replaces `label_index`, which is then None; `transition` says which classes labels name.
     spread_above_one : float
         Standard deviation of log β above 0. A narrow one biases an estimate of T.
     power : float, default=None
@@ -213,7 +217,8 @@ def fit_class_calibration(
     array([0.9, 0.1])
     """
     transition = np.asarray(transition)
-    likelihood = label_likelihood(transition, label_index, class_index)
+    if likelihood is None:
+        likelihood = label_likelihood(transition, label_index, class_index)
     rows = transition, likelihood, sample_weight, class_weights, spread_above_one, power
     share = np.average(class_proba, axis=0, weights=sample_weight)
     found, value = _fit_with_floor(FLOOR * share, class_proba, *rows)

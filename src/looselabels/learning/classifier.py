@@ -21,10 +21,21 @@ from looselabels._names import as_column, read_column
 from looselabels._progress import each, steps
 from looselabels._renamed import warn_of_old_name
 from looselabels._validation import short_repr
-from looselabels.estimation.calibration import relative_to_shares
+from looselabels.annotations import read_annotations
+from looselabels.estimation.calibration import Calibration, relative_to_shares
 from looselabels.estimation.noise import MAX_ROWS as NOISE_ROWS
 from looselabels.estimation.weighting import multiply_weights
 from looselabels.inference import condition_on_label
+from looselabels.learning.annotated import (
+    annotator_quality,
+    annotator_transitions,
+    consensus_labels,
+    design_consensus,
+    learn_from_answers,
+    model_answers,
+    without_features,
+)
+from looselabels.learning.annotation_design import check_parameters, design_annotations
 from looselabels.learning.copies import group_rows
 from looselabels.learning.decoupling import (
     decouple,
@@ -51,6 +62,7 @@ from looselabels.learning.training import (
     predict_classes,
 )
 from looselabels.learning.unchanged import unchanged_on_failure
+from looselabels.learning.weighted_copies import Learned
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -64,6 +76,10 @@ except ImportError:  # scikit-learn before 1.9: only `verbose` reports progress
         return method
 
 
+OF_ANNOTATORS = (
+    *("annotators_", "transitions_", "annotator_quality_"),
+    *("annotation_design_", "annotator_inference_"),
+)
 CLOSE = 1.05  # times the best log-loss: a candidate predicts the labels about as well
 
 
@@ -255,7 +271,12 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             Passed to the fit of `estimator`.
         """
         with unchanged_on_failure(self):
-            estimator = self._check_parameters()
+            estimator, annotations = self._check_parameters(), read_annotations(y)
+            if annotations is not None:
+                check_parameters(self, known_classes)
+                weight = _check_weight(sample_weight, annotations)
+                design = design_annotations(annotations, self.transition, self.class_prior, weight)
+                return self._fit_to_answers(estimator, X, design, groups, fit_params)
             X, y = indexable(X, as_column(y))
             validate_data(self, X, skip_check_array=True)
             design = self._design(y, _check_weight(sample_weight, X), estimator, known_classes)
@@ -321,6 +342,35 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         new = copy(self)._keep(self.estimator_, design, scores, found)
         new.rival_wrong_shares_ = {}  # those of the fit do not know these classes
         return new
+
+    def _fit_to_answers(self, estimator, X, design, groups, fit_params):
+        """Fit to several labels per row; if X is None, without features."""
+        self.candidate_losses_, self.rival_wrong_shares_ = None, {}
+        found, labels, scores = without_features(design), None, None
+        if X is not None:
+            (X,) = indexable(X)
+            if _num_samples(X) != len(design.annotations):
+                raise ValueError(f"X has {_num_samples(X)} rows; Y has {len(design.annotations)}.")
+            validate_data(self, X, skip_check_array=True)
+            labels = design_consensus(design, found.inference)
+            labels = labels._replace(groups=group_rows(X, groups))
+            fit_params["groups"] = groups
+            with steps(1, 4) as begin:
+                begin("predicting labels")
+                training, fitted, scores, _ = self._choose_estimator(
+                    estimator, X, consensus_labels(labels), labels, fit_params
+                )
+                begin("learning classes")
+                first = Learned(
+                    fitted, scores.label_proba[:, : len(design.classes)], scores.label_weights
+                )
+                n_rounds = None if self.refit is True else int(self.refit)
+                n_rounds = n_rounds if training.can_learn_classes() else 0
+                found = learn_from_answers(training, first, design, found, self.calibrate, n_rounds)
+            estimator = fitted
+        return self._keep_answers(
+            estimator if X is not None else None, design, labels, scores, found
+        )
 
     def _design(self, y, sample_weight, estimator, known_classes):
         """Read the parameters that say something about labels; they are not read again."""
@@ -391,18 +441,40 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             return Rounds(int(self.refit))
         return choose_rounds(training, model, self.calibrate)
 
-    def _keep(self, estimator, design, scores, found):
-        """Set the fitted attributes."""
-        model = found.model
+    def _keep_answers(self, estimator, design, labels, scores, found):
+        """Set the fitted attributes for several labels per row."""
+        model, inference = model_answers(design, found), found.inference
         self.estimator_, self.class_estimator_ = estimator, found.class_estimator
-        self.label_design_, self._learned = design, found.learned
-        self.label_model_, self.label_scores_ = model, scores
-        self.transition_ = model.transition
-        self.training_label_weights_ = scores.label_weights
+        self.label_design_, self.label_scores_, self._learned = labels, scores, None
+        self.annotation_design_, self.annotator_inference_ = design, inference
+        self.annotators_ = as_name_array(design.annotations.annotators)
+        self.transitions_ = annotator_transitions(design, inference)
+        self.annotator_quality_ = annotator_quality(design, inference)
+        self._keep_model(model)
+        self.training_label_weights_, self.calibration_ = None, Calibration()
+        self.class_calibration_, self.class_proba_ = found.class_calibration, found.class_proba
+        self.label_proba_ = found.class_proba @ model.transition.proba
+        self.class_proba_given_label_ = inference.class_proba_given_label
+        self.sample_weight_, self.n_rounds_ = design.sample_weight, found.n_rounds
+        self.objective_, self.gap_ = inference.objective, None
+        self.n_iter_, self.converged_ = inference.n_iter, inference.converged
+        return self
+
+    def _keep_model(self, model):
+        self.label_model_, self.transition_ = model, model.transition
         self.classes_ = as_name_array(model.transition.classes)
         self.labels_ = as_name_array(model.transition.labels)
         self.class_prior_ = model.class_prior
         self.class_prior_interval_ = model.class_prior_interval
+
+    def _keep(self, estimator, design, scores, found):
+        """Set the fitted attributes."""
+        for name in OF_ANNOTATORS:  # of an earlier fit
+            vars(self).pop(name, None)
+        self._keep_model(found.model)
+        self.estimator_, self.class_estimator_ = estimator, found.class_estimator
+        self.label_design_, self._learned = design, found.learned
+        self.label_scores_, self.training_label_weights_ = scores, scores.label_weights
         self.calibration_ = found.label_calibration
         self.class_calibration_ = found.class_calibration
         self.label_proba_ = label_proba_of_training_rows(scores, found)
@@ -428,9 +500,14 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def predict_proba(self, X):
         """Return p(class | x); columns are `classes_`."""
+        if self._fitted().estimator_ is None:
+            raise ValueError(
+                "The classifier was fitted to answers without features (X=None): it cannot predict "
+                "rows by x. predict_proba_given_label(None, Y) predicts rows by their answers."
+            )
         return predict_classes(
             X,
-            self._fitted().estimator_,
+            self.estimator_,
             self.class_estimator_,
             self.transition_,
             self.training_label_weights_,
@@ -451,8 +528,15 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return self.classes_[class_proba.argmax(axis=1)]
 
     def predict_proba_given_label(self, X, y):
-        """Return p(class | x, label) for rows with labels `y`."""
-        index = self._fitted().transition_.label_index(as_column(y))
+        """Return p(class | x, label) for rows with labels `y`.
+
+        After a fit to several labels per row, `y` is a table with some of the annotators. Given all
+        labels of a row; if X is None, class shares take the place of p(class | x).
+        """
+        if hasattr(self._fitted(), "annotators_"):
+            class_proba = self.class_prior_[None, :] if X is None else self.predict_proba(X)
+            return self.transitions_.condition(class_proba, y)
+        index = self.transition_.label_index(as_column(y))
         return condition_on_label(self.predict_proba(X), self.transition_.proba, index)
 
     def score(self, X, y, sample_weight=None):

@@ -36,7 +36,7 @@ from looselabels.learning.out_of_sample import (
 )
 from looselabels.learning.soft_labels import class_draw_sizes
 from looselabels.learning.weighted_copies import Learned, learn_from_copies
-from looselabels.transition import uninformative_labels
+from looselabels.transition import Transition, uninformative_labels
 
 MAX_ROUNDS = 3
 MIN_LABELS = 50  # with fewer, held-out rows cannot show that another round helps
@@ -151,7 +151,8 @@ def predict_classes(
 ) -> np.ndarray:
     """Return p(class | x) of rows that were not in the fit."""
     if class_estimator is not None:
-        learned = align(class_estimator, X, len(transition.classes))
+        columns = label_columns(class_estimator, Transition.identity(transition.classes))
+        learned = align(class_estimator, X, len(transition.classes), columns)
         return class_calibration.apply(learned)
     columns = label_columns(estimator, transition)
     return class_proba_of_new_rows(

@@ -1,0 +1,247 @@
+"""From several labels per row to classes: p(class | x, answers) ∝ p(class | x) Π_a T_a[class, s_a].
+
+    Y, what the user specified   ──design_annotations──▶  AnnotationDesign
+    AnnotationDesign             ──infer_classes───────▶  AnnotatorInference   from answers alone
+    AnnotatorInference           ──design_consensus────▶  LabelDesign          one label per row
+    Training of these labels     ──learn_from_answers──▶  Annotated            with features
+
+The consensus, the most probable class given the answers, is a label like any other: folds, copies
+of rows and the choice of the estimator are those of `training`. Models then learn p(class | x) from
+p(class | x, answers), always out of sample, so that the answers for a row reach p(class | x) of
+this row only through other rows.
+"""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from looselabels._progress import each
+from looselabels._rows import on_simplex
+from looselabels._validation import as_counts
+from looselabels.estimation.annotators import (
+    AnnotatorInference,
+    annotator_accuracy,
+    answer_likelihood,
+    infer_from_annotators,
+)
+from looselabels.estimation.calibration import TINY, Calibration, fit_class_calibration
+from looselabels.estimation.weighting import class_weights
+from looselabels.learning.annotation_design import AnnotationDesign, AnnotatorTransitions
+from looselabels.learning.label_design import (
+    ESTIMATED,
+    IMPLIED,
+    SPECIFIED,
+    LabelDesign,
+    Sources,
+)
+from looselabels.learning.label_model import LabelModel
+from looselabels.learning.training import Training
+from looselabels.learning.weighted_copies import Learned
+from looselabels.transition import Transition
+
+MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
+SMALL_CHANGE = 0.02  # of p(class | x, answers), as a mean over rows: no further round
+N_CALIBRATIONS = 2  # per round: transitions depend on the calibration, and it depends on them
+
+
+class Annotated(NamedTuple):
+    """What was found about rows and annotators."""
+
+    inference: AnnotatorInference
+    class_proba: np.ndarray  #: p(class | x)
+    class_calibration: Calibration = Calibration()
+    class_estimator: Any = None  #: None: there are no features
+    n_rounds: int = 0
+
+
+def infer_classes(design: AnnotationDesign, class_proba=None) -> AnnotatorInference:
+    """Infer classes and transitions, from p(class | x) of each row if it is known.
+
+    It never starts from an earlier inference. That could confirm itself: two answers that
+    contradict each other are always explained by one annotator who is perfect.
+    """
+    weight, prior = design.sample_weight, design.class_prior
+    if class_proba is None and prior is not None:
+        class_proba = np.tile(prior, (len(design.annotations), 1))
+    return infer_from_annotators(
+        class_proba, design.annotations.answers, design.transitions or None,
+        designs=design.meaning, sample_weight=None if weight is None else as_counts(weight),
+    )  # fmt: skip
+
+
+def without_features(design: AnnotationDesign) -> Annotated:
+    """Return what the answers alone say: p(class | x) is the class share of all rows."""
+    found = infer_classes(design)
+    prior = found.class_prior if design.class_prior is None else design.class_prior
+    return Annotated(found, np.tile(prior, (len(design.annotations), 1)))
+
+
+def learn_from_answers(
+    training: Training, first: Learned, design: AnnotationDesign, found: Annotated,
+    calibrate="classes", n_rounds=None,
+) -> Annotated:  # fmt: skip
+    """Let models learn the classes from all answers, each from what the one before it found.
+
+    `found` is what the answers alone say. `first` is a model of the consensus; it is used if there
+    are no rounds. None as `n_rounds`: until p(class | x, answers) hardly changes. Rows
+    without answers teach nothing in the first round: only the class shares are known of them.
+    """
+    if n_rounds == 0:
+        return _apply_model(training, first, design, found, calibrate)
+    max_rounds = MAX_ROUNDS if n_rounds is None else n_rounds
+    teaching = _only_rows_with_answers(training, design)
+    for done in each(range(1, max_rounds + 1), max_rounds):
+        before = found.inference.class_proba_given_label
+        with warnings.catch_warnings():  # the fit to the consensus has warned already
+            warnings.simplefilter("ignore")
+            learned = teaching.learn(before, _consensus_transition(training.design, before))
+        found = _apply_model(training, learned, design, found, calibrate)._replace(n_rounds=done)
+        training.report(f"learned the classes, round {done} of at most {max_rounds}")
+        teaching = training
+        change = np.abs(found.inference.class_proba_given_label - before).sum(axis=1) / 2
+        is_small = np.average(change, weights=design.sample_weight) < SMALL_CHANGE
+        if n_rounds is None and is_small:
+            break
+    return found
+
+
+def _apply_model(training, learned, design, found, calibrate) -> Annotated:
+    """Return what follows from a model's p(class | x) of all rows, calibrated by the answers."""
+    labels, inference = training.design, found.inference
+    transition = _consensus_transition(labels, inference.class_proba_given_label)
+    of_classes = class_weights(transition, learned.label_weights)
+    # rows that the model cannot predict out of sample keep what was known before
+    before = Calibration(factor=of_classes).apply(found.class_proba)
+    class_proba = np.where(np.isnan(learned.class_proba), before, learned.class_proba)
+    correction = Calibration(factor=None if of_classes is None else 1 / of_classes)
+    for _ in range(N_CALIBRATIONS):
+        if calibrate == "classes":
+            logs = answer_likelihood(inference.transitions, design.annotations.answers)
+            correction, _ = fit_class_calibration(
+                class_proba, transition, None, labels.counts, of_classes, likelihood=np.exp(logs)
+            )
+        if design.class_prior is not None:
+            correction = correction.match_shares(class_proba, design.class_prior, labels.counts)
+        inference = infer_classes(design, correction.apply(class_proba))
+    return Annotated(inference, correction.apply(class_proba), correction, learned.estimator)
+
+
+# ------------------------------------------------------------------------------------- the results
+
+
+def annotator_transitions(design: AnnotationDesign, found: AnnotatorInference):
+    """Return the transition of each annotator by name."""
+    labels = design.annotations.labels
+    return AnnotatorTransitions(
+        design.annotations.annotators, found.transitions, design.classes, labels
+    )
+
+
+def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
+    """Return how an answer arises from the class, on average over the annotators."""
+    mass = found.inference.label_mass.sum(axis=0) + found.inference.pooled.mean(axis=0)
+    prior = design.class_prior
+    if prior is None:
+        weight = design.sample_weight
+        prior = np.average(found.inference.class_proba_given_label, axis=0, weights=weight)
+    return LabelModel(
+        transition=Transition(on_simplex(mass), design.classes, design.annotations.labels),
+        assumed=None,
+        class_prior=prior,
+        class_prior_interval=None,
+        strength=np.inf,
+        sources=_sources(design),
+    )
+
+
+def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
+    """Return a table of the annotators: answers, accuracy with a 90 % interval, and confusions.
+
+    A confusion is a class, the wrong label that it gets, and its share of the answers. The table is
+    a DataFrame, or a dict of columns if pandas is not installed.
+    """
+    accuracy = annotator_accuracy(found)
+    classes, labels = design.classes, design.annotations.labels
+    columns = {
+        "answers": accuracy.n_answers,
+        "accuracy": accuracy.accuracy,
+        "low": accuracy.low,
+        "high": accuracy.high,
+        "confusions": [
+            [(classes[y], labels[s], share) for y, s, share in of_one]
+            for of_one in accuracy.confusions
+        ],
+    }
+    try:
+        import pandas as pd
+    except ImportError:
+        return {"annotator": list(design.annotations.annotators)} | columns
+    index = pd.Index(design.annotations.annotators, name="annotator", tupleize_cols=False)
+    return pd.DataFrame(columns, index=index)
+
+
+# ----------------------------------------------------------------------------------- the consensus
+
+
+def design_consensus(design: AnnotationDesign, found: AnnotatorInference) -> LabelDesign:
+    """Return the most probable class given the answers as the label of each row.
+
+    A row without answers is unlabeled. That says nothing about its class, even if the answers that
+    others give depend on it: such rows are not learned from before x says something about them.
+    """
+    n_classes, given_answers = len(design.classes), found.class_proba_given_label
+    has_answers = design.has_answers
+    label_index = np.where(has_answers, given_answers.argmax(axis=1), n_classes)
+    labels = design.classes if has_answers.all() else (*design.classes, None)
+    consensus = LabelDesign(
+        transition=Transition.identity(labels),
+        label_index=label_index,
+        sample_weight=design.sample_weight,
+        class_prior=design.class_prior,
+        rate_method=None,
+        noise_method=None,
+        noise=0.0,
+        strength=np.inf,
+        label_weights=None,
+        sources=_sources(design),
+    )
+    proba = _consensus_transition(consensus, given_answers)
+    return consensus._replace(transition=Transition(proba, design.classes, labels))
+
+
+def consensus_labels(labels: LabelDesign) -> np.ndarray:
+    """Return the names of the consensus labels, None for rows without answers."""
+    names = np.empty(len(labels.transition.labels), dtype=object)
+    names[:] = labels.transition.labels
+    return names[labels.label_index]
+
+
+def _consensus_transition(labels: LabelDesign, class_proba) -> np.ndarray:
+    """Return p(consensus | class) by counting; rows without answers are missing at random."""
+    n_classes, index, weight = class_proba.shape[1], labels.label_index, labels.sample_weight
+    weight = np.ones(len(index)) if weight is None else weight
+    missing = index == n_classes
+    counts = np.eye(n_classes) * TINY  # a class that no row has
+    for y in range(n_classes):
+        mass = (weight * class_proba[:, y])[~missing]
+        counts[y] += np.bincount(index[~missing], mass, n_classes)
+    answered = on_simplex(counts)
+    if not missing.any():
+        return answered
+    share = weight[missing].sum() / weight.sum()
+    return np.column_stack([answered * (1 - share), np.full(n_classes, share)])
+
+
+def _sources(design) -> Sources:
+    """Return where the numbers come from: whatever an annotator does is estimated."""
+    prior = ESTIMATED if design.class_prior is None else SPECIFIED
+    return Sources(label_rates=IMPLIED, noise=ESTIMATED, class_prior=prior, transition=ESTIMATED)
+
+
+def _only_rows_with_answers(training, design) -> Training:
+    """Return the training in which rows without answers have weight 0."""
+    if design.has_answers.all():
+        return training
+    weight = design.has_answers * (1.0 if design.sample_weight is None else design.sample_weight)
+    return training._replace(design=training.design._replace(sample_weight=weight))

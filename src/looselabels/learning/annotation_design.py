@@ -1,0 +1,238 @@
+"""Several labels per row: what is specified about annotators, and which answer means what."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from looselabels._names import listed, numbers_by_name
+from looselabels._rows import on_simplex
+from looselabels._validation import check_class_prior, short_repr
+from looselabels.annotations import Annotations
+from looselabels.estimation.annotators import answer_likelihood
+from looselabels.estimation.calibration import TINY
+from looselabels.transition import Transition
+
+
+class AnnotationDesign(NamedTuple):
+    """Who answered what, what the answers mean, and what is specified about the annotators."""
+
+    annotations: Annotations  #: with the labels that only a specified transition has
+    classes: tuple
+    meaning: np.ndarray  #: (n_classes, n_labels): p(label | class) if no answer is wrong
+    transitions: dict  #: specified ones by the position of the annotator; they stay fixed
+    class_prior: np.ndarray | None  #: as specified
+    sample_weight: np.ndarray | None
+
+    @property
+    def has_answers(self) -> np.ndarray:
+        """Whether each row has an answer."""
+        return self.annotations.answers.n_answers > 0
+
+
+class AnnotatorTransitions(Mapping):
+    """The transition of each annotator, by name.
+
+    >>> found = AnnotatorTransitions(("ann", "bob"), np.eye(2)[[[0, 1], [1, 0]]], (0, 1), (0, 1))
+    >>> print(found["bob"])
+    class  0  1
+    0      0  1
+    1      1  0
+    """
+
+    def __init__(self, annotators: tuple, proba: np.ndarray, classes: tuple, labels: tuple):
+        self.annotators, self.proba = annotators, proba
+        self.classes, self.labels = classes, labels
+        self._position = {name: a for a, name in enumerate(annotators)}
+
+    def __getitem__(self, name) -> Transition:
+        return Transition(self.proba[self._position[name]], self.classes, self.labels)
+
+    def __iter__(self) -> Iterator:
+        return iter(self.annotators)
+
+    def __len__(self) -> int:
+        return len(self.annotators)
+
+    def __repr__(self):
+        return f"AnnotatorTransitions({listed(self.annotators)})"
+
+    def condition(self, class_proba, Y) -> np.ndarray:
+        """Return p(class | x, answers) ∝ p(class | x) Π_a T_a[class, answer_a] for a table.
+
+        `class_proba` has one row for each row of Y, or one for all. The columns of a DataFrame are
+        some of the annotators; an array has all of them, in order.
+        """
+        given = self._likelihood(Y)
+        if len(class_proba) not in (1, len(given)):
+            raise ValueError(f"Y has {len(given)} rows; X has {len(class_proba)}.")
+        # a class that p(class | x) rules out is possible if the answers leave no other one
+        return on_simplex(np.maximum(class_proba, TINY) * given)
+
+    def _likelihood(self, Y):
+        """Return Π_a T_a[class, answer_a] of each row, divided by its largest value."""
+        annotations, names = Y, ()
+        if not isinstance(Y, Annotations):
+            annotations = Annotations.from_table(Y, missing_is_label=None in self.labels)
+            names = () if hasattr(Y, "columns") else self.annotators
+        if names and len(names) != len(annotations.annotators):
+            raise ValueError(
+                f"Y is an array with {len(annotations.annotators)} columns; the classifier was "
+                f"fitted to {len(names)} annotators. Pass a DataFrame that names some of them."
+            )
+        who = _positions("annotators", names or annotations.annotators, self._position)
+        columns = {label: s for s, label in enumerate(self.labels)}
+        what = _positions("labels", annotations.labels, columns)
+        missing = annotations.answers.missing_label
+        answers = annotations.answers._replace(
+            label=what[annotations.answers.label],
+            n_labels=len(self.labels),
+            missing_label=None if missing is None else int(what[missing]),
+        )
+        return np.exp(answer_likelihood(self.proba[who], answers))
+
+
+def design_annotations(
+    annotations: Annotations, transition=None, class_prior=None, sample_weight=None
+) -> AnnotationDesign:
+    """Return what is specified about annotators, and what their answers mean.
+
+    Parameters
+    ----------
+    annotations : Annotations
+    transition : Transition or mapping, default=None
+        What all labels mean if they are right, or the transitions of some annotators, which stay
+        fixed. None, and for annotators that a mapping leaves out: each label is a class.
+    class_prior : mapping or sequence, default=None
+    sample_weight : array of shape (n_samples,), default=None
+
+    Examples
+    --------
+    >>> table = np.array([["cat", "pet"], ["dog", None]], dtype=object)
+    >>> vague = Transition([[1, 0], [1, 0]], ["cat", "dog"], ["pet", "other"])
+    >>> design = design_annotations(Annotations.from_table(table), {1: vague})
+    >>> design.classes, design.annotations.labels
+    (('cat', 'dog'), ('cat', 'dog', 'pet', 'other'))
+    """
+    common = transition if isinstance(transition, Transition) else None
+    specified = {} if common or transition is None else _read_mapping(transition, annotations)
+    known = [common] if common else list(specified.values())
+    classes = _common_classes(known) or tuple(k for k in annotations.labels if k is not None)
+    annotations = _add_labels(annotations, known)
+    columns = {label: s for s, label in enumerate(annotations.labels)}
+    meaning = np.zeros((len(classes), len(columns)))
+    for y, name in enumerate(classes):
+        if common:
+            meaning[y, [columns[label] for label in common.labels]] = common.proba[y]
+        elif name in columns:
+            meaning[y, columns[name]] = 1.0
+    fixed = {a: _place(one, classes, columns) for a, one in specified.items()}
+    _check_answers(annotations, meaning, fixed)
+    if None in columns and not meaning[:, columns[None]].any():
+        meaning = (meaning + np.eye(len(columns))[columns[None]]) / 2
+    meaning[~meaning.any(axis=1)] = 1.0  # a class that no label of these annotators names
+    prior = None
+    if class_prior is not None:
+        prior = numbers_by_name("class_prior", class_prior, classes)
+        prior = check_class_prior(prior, len(classes))
+    return AnnotationDesign(annotations, classes, on_simplex(meaning), fixed, prior, sample_weight)
+
+
+def check_parameters(clf, known_classes) -> None:
+    """Raise if a parameter is set that has a meaning only for one label per row."""
+    only = "is for one label per row, but Y has several"
+    for name, default in (("negative", None), ("noise", 0), ("strength", np.inf)):
+        value = getattr(clf, name)
+        if value is not default and value != default:
+            raise ValueError(
+                f"{name}={short_repr(value)} {only}. How often each annotator is wrong is always "
+                f"estimated; leave {name} out."
+            )
+    if clf.label_weights is not None:
+        raise ValueError(f"label_weights={short_repr(clf.label_weights)} {only}; leave it out.")
+    if clf.calibrate not in (None, "classes"):
+        raise ValueError(f"calibrate={clf.calibrate!r} {only}; use 'classes' or None.")
+    if isinstance(clf.class_prior, str):
+        raise ValueError(f"class_prior={clf.class_prior!r} {only}; give the share of each class.")
+    if known_classes is not None:
+        raise ValueError(
+            f"known_classes {only}. Add a column for whoever knows these classes, and pass "
+            "transition={its name: Transition.identity(classes)}."
+        )
+
+
+def _read_mapping(transition, annotations) -> dict[int, Transition]:
+    """Return the specified transitions by the position of their annotators."""
+    if not isinstance(transition, Mapping):
+        raise ValueError(
+            "transition must be a Transition, or a mapping from annotators to Transitions; it is "
+            f"{short_repr(transition)}."
+        )
+    position = {name: a for a, name in enumerate(annotations.annotators)}
+    who = _positions("transition", transition, position)
+    for name, one in transition.items():
+        if not isinstance(one, Transition):
+            raise ValueError(
+                f"transition of annotator {short_repr(name)} must be a Transition; it is "
+                f"{short_repr(one)}."
+            )
+    return dict(zip(who.tolist(), transition.values(), strict=True))
+
+
+def _common_classes(transitions) -> tuple:
+    """Return the classes that all transitions must have, in the order of the first one."""
+    classes = transitions[0].classes if transitions else ()
+    for one in transitions:
+        if set(one.classes) != set(classes):
+            raise ValueError(
+                f"All transitions must have the same classes; one has {listed(classes)}, another "
+                f"one {listed(one.classes)}."
+            )
+    return classes
+
+
+def _add_labels(annotations, transitions) -> Annotations:
+    """Return the annotations with the labels of specified transitions that nobody used."""
+    labels = tuple(
+        dict.fromkeys([*annotations.labels, *(k for t in transitions for k in t.labels)])
+    )
+    if None in labels and None not in annotations.labels:
+        raise ValueError(
+            "transition has a missing label, but a missing answer means that nobody was asked. "
+            "Leave the missing label out, or pass Annotations with missing_is_label=True."
+        )
+    answers = annotations.answers._replace(n_labels=len(labels))
+    return Annotations(annotations.annotators, labels, answers)
+
+
+def _place(transition, classes, columns) -> np.ndarray:
+    """Return a transition as an array with these classes and all labels."""
+    placed = np.zeros((len(classes), len(columns)))
+    rows = [transition.classes.index(name) for name in classes]
+    placed[:, [columns[label] for label in transition.labels]] = transition.proba[rows]
+    return placed
+
+
+def _check_answers(annotations, meaning, fixed):
+    """Raise if an annotator used a label that names no class, or that its transition excludes."""
+    who, labels = annotations.answers.annotator, annotations.answers.label
+    can_use = np.tile(meaning.any(axis=0), (len(annotations.annotators), 1))
+    for a, proba in fixed.items():
+        can_use[a] = proba.any(axis=0)
+    bad = np.flatnonzero(~can_use[who, labels])
+    if len(bad):
+        name, label = annotations.annotators[who[bad[0]]], annotations.labels[labels[bad[0]]]
+        raise ValueError(
+            f"Annotator {short_repr(name)} used the label {short_repr(label)} in row "
+            f"{annotations.answers.row[bad[0]]}, which no class has by the transition. Add this "
+            "label to the transition, or pass a transition for this annotator: "
+            f"transition={{{short_repr(name)}: …}}."
+        )
+
+
+def _positions(argument, names, position) -> np.ndarray:
+    """Return the position of each name; raise if one is unknown."""
+    unknown = [name for name in names if name not in position]
+    if unknown:
+        raise ValueError(f"{argument} names {listed(unknown)}; it can name {listed([*position])}.")
+    return np.array([position[name] for name in names], dtype=np.intp)
