@@ -1,72 +1,89 @@
 """Several annotators per row: p(class | x, answers) ∝ p(class | x) · Π_a T_a[class, answer_a].
 
-Each annotator a has a transition T_a of its own. Few answers say little about it, so its rows are
-shrunk: T_a[y] ~ Dirichlet(A_g[y]), with pseudocounts A_g that all annotators of a group g share.
-A group is the annotators whose labels mean the same. Pseudocounts are those under which the
-answers are most likely; the pooled transition, their mean, is itself shrunk to what the labels mean
-(the design) with one rate of wrong labels.
+Each annotator a has a transition T_a of its own, shrunk to that of annotators like it
+(`annotator_levels`). Inference is variational Bayes: classes and transitions have independent
+posteriors, and every pass raises the evidence lower bound, the objective. The answers are one
+sparse matrix of rows × slots, a slot being one annotator with one label that it used; a pass is two
+products with it, and its time is linear in the answers.
 
-Inference is variational Bayes: classes and transitions have independent posteriors, and each step
-raises the evidence lower bound (the objective). The answers are one sparse matrix: rows × slots,
-where a slot is one annotator with one of the labels that it used. A pass is two products with it.
+In the end each row is inferred once more, from transitions without its own answers: a row whose
+annotators have few answers would otherwise confirm itself.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from looselabels._validation import as_numpy, check_row_stochastic, check_sample_weight
+from looselabels._validation import (
+    as_numpy,
+    check_2d,
+    check_row_stochastic,
+    check_sample_weight,
+)
 from looselabels.annotations import Answers
+from looselabels.estimation.annotator_levels import (
+    STRENGTHS,
+    Layout,
+    Posterior,
+    Prior,
+    first_prior,
+    log_density,
+    posterior,
+    raise_evidence,
+    with_noise,
+)
 
-STRENGTHS = (0.5, 10_000.0)  # answers per class that the pooled transition can be worth
-DESIGN_STRENGTH = 2.0  # annotators per class that the design is worth, for the pooled transition
 IMPOSSIBLE = 1e-100  # stands for a zero of a specified transition: logarithms stay finite
 UNLIKELY = 1e-12  # stands for a zero of p(class | x), which is an estimate and no promise
-
-
-class Slots(NamedTuple):
-    """Which annotators used which labels: one slot per annotator and label, and their counts."""
-
-    annotator: np.ndarray
-    label: np.ndarray
-    counts: np.ndarray  #: (n_slots, n_classes): expected number of such answers for each class
+CLASS_STRENGTH = 10.0  # rows per class that equal class shares are worth
+FIRST_NOISE = 0.3  # chance answers of all annotators at the start: a soft majority vote
+MAX_JUMP = 32.0  # how many passes one extrapolation can stand for, about
 
 
 class AnnotatorInference(NamedTuple):
     """What several annotators say about the classes, and what that says about them."""
 
     class_proba_given_label: np.ndarray  #: (n_rows, n_classes): p(class | x, all answers of a row)
-    class_prior: np.ndarray  #: (n_classes,): class shares; the mean of the above
-    slots: Slots  #: expected counts, without the zeros
-    pseudocounts: np.ndarray  #: (n_groups, n_classes, n_labels): what transitions are shrunk to
-    design: np.ndarray  #: (n_groups, n_classes, n_labels): p(label | class) if none is wrong
-    group: np.ndarray  #: (n_annotators,): whose labels mean the same
-    fixed: dict  #: annotators whose transition was specified, and that transition
+    class_prior: np.ndarray  #: (n_classes,): class shares, the mean of the above
     n_answers: np.ndarray  #: (n_annotators,)
+    uncertain: np.ndarray  #: (n_annotators,): variance of the number of its right answers
+    layout: Layout  #: which annotators used which labels; their groups and designs
+    counts: np.ndarray  #: (n_slots, n_classes): expected number of such answers for each class
+    prior: Prior  #: what is expected of annotators, from which their transitions are shrunk
+    fixed: dict  #: transitions that were specified, by annotator
     missing_label: int | None  #: the label that "no answer" means
     objective: list  #: evidence lower bound after each pass; it never decreases
     n_iter: int  #: passes over the answers
-    stationarity: float  #: largest change of a probability in the last pass
-    converged: bool  #: whether that is below `tol`
+    stationarity: float  #: the largest change of a probability that one more pass makes
+    converged: bool  #: whether that is at most `tol`
 
     @property
     def pooled(self) -> np.ndarray:
-        """The transition that the annotators of each group are shrunk to."""
-        return self.pseudocounts / self.pseudocounts.sum(axis=2, keepdims=True)
+        """Mean transition of the annotators of each group, (n_groups, n_classes, n_labels)."""
+        pseudocounts = self.prior.pseudocounts(self.layout.design)
+        means = pseudocounts / pseudocounts.sum(axis=3, keepdims=True)
+        return (self.prior.shares[:, :, None, None] * means).sum(axis=0)
 
     @property
     def label_mass(self) -> np.ndarray:
-        """Expected number of answers, shape (n_annotators, n_classes, n_labels)."""
-        mass = np.zeros((len(self.group), *self.pseudocounts.shape[1:]))
-        mass[self.slots.annotator, :, self.slots.label] = self.slots.counts
+        """Expected number of answers, (n_annotators, n_classes, n_labels)."""
+        layout = self.layout
+        mass = np.zeros((len(layout.group), *layout.design.shape[1:]))
+        mass[layout.annotator, :, layout.label] = self.counts
         return mass
 
     @property
     def transitions(self) -> np.ndarray:
-        """Posterior means of p(label | class), shape (n_annotators, n_classes, n_labels)."""
-        found = self.label_mass + self.pseudocounts[self.group]
-        found /= found.sum(axis=2, keepdims=True)
+        """Posterior means of p(label | class), (n_annotators, n_classes, n_labels).
+
+        A new row with several answers has p(class | x, answers) ∝ p(class | x) · Π_a of these.
+        """
+        found, mass, layout = 0.0, self.label_mass, self.layout
+        levels = posterior(layout, self.prior, self.counts).levels
+        for weight, cells in zip(levels, self.prior.pseudocounts(layout.design), strict=True):
+            filled = mass + cells[layout.group]
+            found = found + weight[:, None, None] * filled / filled.sum(axis=2, keepdims=True)
         for annotator, transition in self.fixed.items():
             found[annotator] = transition
         return found
@@ -80,7 +97,7 @@ def infer_from_annotators(
     designs=None,
     sample_weight=None,
     start: AnnotatorInference | None = None,
-    tol=1e-4,
+    tol=1e-3,
     max_iter=200,
 ) -> AnnotatorInference:
     """Infer the class of each row and the transition of each annotator from all answers.
@@ -89,19 +106,19 @@ def infer_from_annotators(
     ----------
     class_proba : array of shape (n_rows, n_classes) or None
         p(class | x), which stays as it is. None: class shares, equal for all rows, are estimated
-        too; this is Dawid and Skene's model with shrunk transitions.
+        too; this is the model of Dawid and Skene with shrunk transitions.
     answers : Answers
         See `looselabels.annotations`.
     transitions : mapping or array of shape (n_annotators, n_classes, n_labels), optional
         Transitions that are known and stay fixed, by the index of the annotator.
     designs : array of shape (n_classes, n_labels) or mapping, optional
-        p(label | class) if no label is wrong, for all annotators or by annotator. Annotators with
-        the same design share a pooled transition. By default label k names class k, and the missing
-        label, if there is one, names none.
+        p(label | class) if no label is wrong, for all annotators or by the index of the annotator.
+        Annotators with the same design share a pooled transition. By default label k names class k;
+        if "no answer" is a label, each annotator has a design of the labels that it uses.
     sample_weight : array of shape (n_rows,), optional
         How often each row counts.
     start : AnnotatorInference, optional
-        An earlier result for the same rows, to start from.
+        An earlier result for the same rows and annotators, to start from.
     tol : float
         Converged if no probability changes by more in one pass.
     max_iter : int
@@ -120,15 +137,22 @@ def infer_from_annotators(
     True
     """
     problem = _Problem.read(class_proba, answers, transitions, designs, sample_weight)
-    state = problem.first_state() if start is None else problem.state_from(start)
-    objective: list[float] = []
-    change = np.inf
-    while len(objective) < max_iter and change > tol:
-        last = state.proba
-        state = problem.step(state)
-        change = float(np.abs(state.proba - last).max())
-        objective.append(state.objective)
-    return problem.result(state, objective, change, tol)
+    guess = problem.first_guess() if start is None else problem.guess_from(start)
+    passes, objective, change = 0, [], np.inf
+    while True:
+        # two passes and an extrapolation (SQUAREM), which is dropped if the objective falls
+        first = problem.run_pass(guess)
+        second = problem.run_pass(first.guess)
+        change = float(np.abs(second.class_proba - first.class_proba).max())
+        objective += [first.objective, second.objective]
+        passes += 2
+        if change <= tol or passes >= max_iter:
+            return problem.result(second, first.guess, objective, passes, change, tol)
+        jumped = problem.run_pass(_extrapolate(guess, first.guess, second.guess))
+        passes += 1
+        guess = jumped.guess if jumped.objective >= second.objective else second.guess
+        if jumped.objective >= second.objective:
+            objective.append(jumped.objective)
 
 
 def answer_likelihood(transitions, answers: Answers) -> np.ndarray:
@@ -144,13 +168,11 @@ def answer_likelihood(transitions, answers: Answers) -> np.ndarray:
     """
     logs = np.log(np.maximum(transitions, IMPOSSIBLE))
     votes, annotator, label = _votes(answers)
-    weights = logs[annotator, :, label]
-    found = np.zeros((answers.n_rows, logs.shape[1]))
+    of_slots, baseline = logs[annotator, :, label], np.zeros(logs.shape[1])
     if answers.missing_label is not None:
         silent = logs[:, :, answers.missing_label]
-        weights = weights - silent[annotator]
-        found += silent.sum(axis=0)
-    found += votes @ weights
+        of_slots, baseline = of_slots - silent[annotator], silent.sum(axis=0)
+    found = votes @ of_slots + baseline
     return found - found.max(axis=1, keepdims=True)
 
 
@@ -158,236 +180,252 @@ class AnnotatorAccuracy(NamedTuple):
     """How often the answers of each annotator are right."""
 
     n_answers: np.ndarray  #: (n_annotators,)
-    accuracy: np.ndarray  #: share of answers that are right: posterior mean
-    low: np.ndarray  #: lower end of the interval
+    accuracy: np.ndarray  #: share of answers that are right
+    low: np.ndarray  #: lower end of its interval
     high: np.ndarray  #: upper end
-    confusions: list  #: per annotator: (class, label, share of wrong answers), most frequent first
+    confusions: list  #: per annotator: (class, label, share of all answers), most frequent first
 
 
-def annotator_accuracy(found: AnnotatorInference, level=0.9, max_confusions=3) -> AnnotatorAccuracy:
+def annotator_accuracy(
+    found: AnnotatorInference, level=0.9, max_confusions=3
+) -> AnnotatorAccuracy:
     """Return how often the answers of each annotator are right, with an interval.
 
-    An answer is right if the class of the row can have this label by design. The accuracy of
-    annotator a is Σ_y p_a(y) Σ_s T_a[y, s] over right labels s, where p_a are the class shares
-    among its answers; the posterior of T_a gives the interval. "No answer" is not counted.
+    An answer is right if the class of the row can have this label by design; "no answer" is not
+    counted. The accuracy of annotator a is Σ_y p_a(y) Σ_s T_a[y, s] over the right labels s, where
+    p_a are the class shares among its answers: what further answers of the same kind would show.
+    The interval has the uncertainty of T_a and of the classes of the rows.
     """
-    from scipy.stats import beta
-
-    given = np.arange(found.pseudocounts.shape[2]) != found.missing_label
-    right = (found.design > 0)[found.group][:, :, given]
+    layout = found.layout
+    given = np.arange(layout.design.shape[2]) != found.missing_label
+    right = (layout.design > 0)[layout.group][:, :, given]
     mass = found.label_mass[:, :, given]
-    dirichlet = mass + found.pseudocounts[found.group][:, :, given]
-    total = dirichlet.sum(axis=2)
-    rate = (dirichlet * right).sum(axis=2) / total
-    for a, transition in found.fixed.items():
-        kept = transition[:, given]
-        rate[a] = (kept * right[a]).sum(axis=1) / np.maximum(kept.sum(axis=1), IMPOSSIBLE)
-        total[a] = np.inf
-    # one more answer, by the class shares of all rows, for annotators with few or none
+    # the class shares of all rows count as one more answer, for annotators with few or none
     shares = mass.sum(axis=2) + found.class_prior
     shares /= shares.sum(axis=1, keepdims=True)
-    mean = (shares * rate).sum(axis=1)
-    variance = (shares**2 * rate * (1 - rate) / (total + 1)).sum(axis=1)
-    low, high = _beta_interval(beta, mean, variance, level)
+    levels = posterior(layout, found.prior, found.counts).levels
+    means, variances = [], []
+    for cells in found.prior.pseudocounts(layout.design)[:, layout.group][..., given]:
+        filled = mass + cells
+        total = filled.sum(axis=2)
+        rate = (filled * right).sum(axis=2) / total
+        means.append((shares * rate).sum(axis=1))
+        variances.append((shares**2 * rate * (1 - rate) / (total + 1)).sum(axis=1))
+    mean = (levels * means).sum(axis=0)
+    variance = (levels * (np.array(variances) + (means - mean) ** 2)).sum(axis=0)
+    variance += found.uncertain / np.maximum(found.n_answers, 1) ** 2
+    for a, transition in found.fixed.items():
+        kept = transition[:, given]
+        mean[a] = shares[a] @ (kept * right[a]).sum(axis=1) / (shares[a] @ kept.sum(axis=1))
+        variance[a] = 0
+    low, high = _beta_interval(mean, variance, level)
     confusions = [_confusions(m, r, max_confusions) for m, r in zip(mass, right, strict=True)]
     return AnnotatorAccuracy(found.n_answers, mean, low, high, confusions)
 
 
-# -------------------------------------------------------------------------------------------- parts
+# ------------------------------------------------------------------------------------- one problem
 
 
-class _State(NamedTuple):
-    """One step of the inference."""
+class _Guess(NamedTuple):
+    """Everything that a pass starts from."""
 
-    proba: np.ndarray  # p(class | x, answers)
-    strength: np.ndarray  # (n_groups,)
-    mean: np.ndarray  # (n_groups, n_classes, n_labels): the pooled transitions
-    counts: np.ndarray  # (n_slots, n_classes): those that the transitions were learned from
+    counts: np.ndarray  # (n_slots, n_classes): expected answers
     class_prior: np.ndarray
-    objective: float
+    prior: Prior
+
+
+class _Pass(NamedTuple):
+    class_proba: np.ndarray  # p(class | x, answers) by the guess that the pass started from
+    objective: float  # of that guess
+    guess: _Guess  # a better one
 
 
 class _Problem(NamedTuple):
     """All that stays the same during the inference."""
 
     answers: Answers
-    votes: object  # sparse, (n_rows, n_listed): 1 where a row has this answer of this annotator
-    annotator: np.ndarray  # of each slot: first the listed answers, then the missing ones
+    votes: Any  # sparse, (n_rows, n_listed): which row has the answer of which slot
+    columns: Any  # its transpose
+    annotator: np.ndarray  # of each slot: first those of answers, then one per "no answer"
     label: np.ndarray
-    n_listed: int
-    by_annotator: object  # sparse, (n_annotators, n_slots): sums slots of an annotator
-    by_cell: object  # sparse, (n_groups · n_labels, n_slots): sums slots of a group and label
-    group: np.ndarray
-    design: np.ndarray
+    layout: Layout  # of the slots of annotators whose transition is estimated
+    free: np.ndarray  # which slots these are
     fixed: dict
-    free: np.ndarray  # (n_annotators,): whose transition is estimated
-    known: np.ndarray  # (n_slots, n_classes): log T of fixed annotators, otherwise 0
+    known: np.ndarray  # (n_slots, n_classes): log T of the other annotators
     log_proba: np.ndarray | None  # log p(class | x); None: class shares are estimated
     weight: np.ndarray
 
     @classmethod
-    def read(cls, class_proba, answers, transitions, designs, sample_weight):
+    def read(cls, class_proba, answers, transitions, designs, sample_weight) -> "_Problem":
         """Check the arguments and sort the answers into slots."""
-        n_annotators, n_labels = answers.n_annotators, answers.n_labels
         if class_proba is not None:
-            class_proba = check_row_stochastic(
-                "class_proba", as_numpy("class_proba", class_proba), tol=1e-5
-            )
-        fixed = _read_transitions(transitions, n_annotators)
+            class_proba = _read_class_proba(class_proba, answers)
+        fixed = _read_transitions(transitions, answers)
         design, group = _read_designs(designs, answers, class_proba, fixed)
         votes, annotator, label = _votes(answers)
-        n_listed = len(annotator)
         if answers.missing_label is not None:
-            annotator = np.r_[annotator, np.arange(n_annotators)]
-            label = np.r_[label, np.full(n_annotators, answers.missing_label)]
+            annotator = np.r_[annotator, np.arange(answers.n_annotators)]
+            label = np.r_[label, np.full(answers.n_annotators, answers.missing_label)]
+        free = ~np.isin(annotator, list(fixed))
         known = np.zeros((len(annotator), design.shape[1]))
-        free = np.ones(n_annotators, bool)
         for a, transition in fixed.items():
-            free[a], mine = False, annotator == a
-            known[mine] = np.log(np.maximum(transition[:, label[mine]].T, IMPOSSIBLE))
+            mine = annotator == a
+            known[mine] = np.log(np.maximum(transition.T[label[mine]], IMPOSSIBLE))
+        layout = Layout.of(annotator[free], label[free], group, design)
+        _check_labels(layout)
         weight = check_sample_weight(sample_weight, np.empty((answers.n_rows, 1)))
-        return cls(
-            answers,
-            votes,
-            annotator,
-            label,
-            n_listed,
-            _indicator(annotator, n_annotators),
-            _indicator(
-                group[annotator] * n_labels + label, len(design) * n_labels, free[annotator]
-            ),
-            group,
-            design,
-            fixed,
-            free,
-            known,
-            None if class_proba is None else np.log(np.maximum(class_proba, UNLIKELY)),
-            np.ones(answers.n_rows) if weight is None else weight,
+        weight = np.ones(answers.n_rows) if weight is None else weight
+        log_proba = None if class_proba is None else np.log(np.maximum(class_proba, UNLIKELY))
+        slots = annotator, label, layout, free
+        return cls(answers, votes, votes.T.tocsr(), *slots, fixed, known, log_proba, weight)
+
+    def first_guess(self) -> _Guess:
+        """Return a soft majority vote: annotators make no errors but chance, all the same rate."""
+        n_classes = self.known.shape[1]
+        equal = np.full(n_classes, 1 / n_classes)
+        start = self.layout.of_slots(with_noise(self.layout.design, FIRST_NOISE))
+        class_proba, _ = self.classes_given(np.log(np.maximum(start, IMPOSSIBLE)), equal)
+        return self.improve(_Guess(None, equal, first_prior(self.layout)), class_proba)
+
+    def guess_from(self, start: AnnotatorInference) -> _Guess:
+        """Return the guess of an earlier result for the same rows."""
+        return self.improve(
+            _Guess(None, start.class_prior, start.prior), start.class_proba_given_label
         )
 
-    def first_state(self) -> _State:
-        """Start from a soft majority vote: all annotators have the design with a rate of 0.3."""
-        mean = _with_noise(self.design, np.full(len(self.design), 0.3))
-        logs = np.where(self.free[self.annotator, None], 0, self.known)
-        free = self.free[self.annotator]
-        logs[free] = np.log(mean[self.group[self.annotator], :, self.label])[free]
-        prior = np.full(self.design.shape[1], 1 / self.design.shape[1])
-        proba, _ = self.classes_given(logs, prior)
-        counts = self.count(proba)
-        # the pooled transition starts at the average of all annotators, with some of the design
-        mass = self.sum_cells(counts) + mean
-        wrong = (mass * (self.design == 0)).sum(axis=(1, 2)) / mass.sum(axis=(1, 2))
-        mean = mass + DESIGN_STRENGTH * _with_noise(self.design, np.clip(wrong, 0.01, 0.5))
-        mean /= mean.sum(axis=2, keepdims=True)
-        return _State(proba, np.full(len(mean), 10.0), mean, counts, prior, -np.inf)
+    def run_pass(self, guess: _Guess) -> _Pass:
+        """Infer the classes from a guess, and a better guess from the classes."""
+        known = posterior(self.layout, guess.prior, guess.counts)
+        class_proba, log_rows = self.classes_given(known.mean_log, guess.class_prior)
+        objective = self.weight @ log_rows + known.log_evidence.sum()
+        objective -= (guess.counts * known.mean_log).sum()
+        objective += log_density(guess.prior, self.layout.design)
+        if self.log_proba is None:
+            objective += CLASS_STRENGTH * np.log(guess.class_prior).sum()
+        return _Pass(class_proba, float(objective), self.improve(guess, class_proba))
 
-    def state_from(self, start: AnnotatorInference) -> _State:
-        strength = start.pseudocounts[:, 0].sum(axis=1)
-        proba = start.class_proba_given_label
-        return _State(proba, strength, start.pooled, self.count(proba), start.class_prior, -np.inf)
+    def improve(self, guess: _Guess, class_proba) -> _Guess:
+        """Return counts, class shares and prior that follow from the classes."""
+        counts = self.count(class_proba)
+        class_prior = self.weight @ class_proba + CLASS_STRENGTH
+        return _Guess(
+            counts,
+            class_prior / class_prior.sum(),
+            raise_evidence(self.layout, guess.prior, counts),
+        )
 
-    def count(self, proba) -> np.ndarray:
-        """Return the expected answers of each slot and class."""
-        weighted = proba * self.weight[:, None]
-        counts = self.votes.T @ weighted
-        if self.answers.missing_label is None:
-            return counts
-        asked = weighted.sum(axis=0) - self.by_annotator[:, : self.n_listed] @ counts
-        return np.vstack([counts, np.maximum(asked, 0)])
-
-    def sum_cells(self, values) -> np.ndarray:
-        """Return sums over the free annotators of a group, as (n_groups, n_classes, n_labels)."""
-        n_groups, n_classes, n_labels = self.design.shape
-        return (self.by_cell @ values).reshape(n_groups, n_labels, n_classes).swapaxes(1, 2)
+    def count(self, class_proba) -> np.ndarray:
+        """Return the expected answers of each estimated slot and class."""
+        weighted = class_proba * self.weight[:, None]
+        counts = self.columns @ weighted
+        if self.answers.missing_label is not None:
+            n_annotators, listed = self.answers.n_annotators, self.annotator[: len(counts)]
+            given = np.zeros((n_annotators, counts.shape[1]))
+            np.add.at(given, listed, counts)
+            counts = np.vstack([counts, np.maximum(weighted.sum(axis=0) - given, 0)])
+        return counts[self.free]
 
     def classes_given(self, logs, class_prior):
-        """Return p(class | x, answers) given log T of the slots, and log p(answers) of the rows."""
-        log_proba = np.log(class_prior) if self.log_proba is None else self.log_proba
-        weights = logs[: self.n_listed]
-        if self.answers.missing_label is not None:
-            silent = logs[self.n_listed :]
-            weights = weights - silent[self.annotator[: self.n_listed]]
-            log_proba = log_proba + silent.sum(axis=0)
-        scores = self.votes @ weights
-        scores += log_proba
-        top = scores.max(axis=1, keepdims=True)
-        scores -= top
-        np.exp(scores, out=scores)
-        total = scores.sum(axis=1, keepdims=True)
-        scores /= total
-        return scores, (top + np.log(total))[:, 0]
+        """Return p(class | x, answers) for log T of the estimated slots, and log p(answers)."""
+        of_slots, baseline = self.split(logs)
+        scores = self.votes @ of_slots
+        scores += (np.log(class_prior) if self.log_proba is None else self.log_proba) + baseline
+        return _normalize_rows(scores)
 
-    def step(self, state: _State) -> _State:
-        """Learn pseudocounts, transitions and class shares from the classes, then classes again."""
-        from scipy.special import digamma
+    def split(self, logs):
+        """Return log T of the slots of answers, relative to "no answer", and the log of that."""
+        of_slots = self.known.copy()
+        of_slots[self.free] = logs
+        if self.answers.missing_label is None:
+            return of_slots, 0.0
+        listed = self.votes.shape[1]
+        silent = of_slots[listed:]
+        return of_slots[:listed] - silent[self.annotator[:listed]], silent.sum(axis=0)
 
-        counts = self.count(state.proba)
-        totals = self.by_annotator @ counts
-        strength, mean = state.strength, state.mean
-        for _ in range(3):
-            strength, mean = self.raise_evidence(counts, totals, strength, mean)
-        alpha = self.of_slots(strength, mean)
-        sums = strength[self.group][:, None] + totals
-        logs = digamma(alpha + counts) - digamma(sums)[self.annotator]
-        logs = np.where(self.free[self.annotator, None], logs, self.known)
-        prior = self.weight @ state.proba + 1
-        prior /= prior.sum()
-        proba, log_rows = self.classes_given(logs, prior)
-        objective = self.weight @ log_rows + self.evidence(counts, totals, strength, mean)
-        objective -= (counts * logs)[self.free[self.annotator]].sum()
-        objective += DESIGN_STRENGTH * (self.shrunk_to() * np.log(np.maximum(mean, 1e-300))).sum()
-        if self.log_proba is None:
-            objective += np.log(prior).sum()
-        return _State(proba, strength, mean, counts, prior, float(objective))
+    def without_own_answers(self, known: Posterior, class_proba, class_prior) -> np.ndarray:
+        """Return p(class | x, answers) from transitions without the row's own answers."""
+        mean = np.exp(self.known)
+        mean[self.free] = known.mean
+        size = known.size[self.annotator]
+        row, slot = np.repeat(np.arange(self.votes.shape[0]), np.diff(self.votes.indptr)), self.votes.indices
+        of_slots, baseline = self.split(np.log(known.mean))
+        scores = np.zeros((self.votes.shape[0], mean.shape[1]))
+        own = class_proba[row] * self.weight[row][:, None]
+        own[~self.free[slot]] = 0
+        kept = (mean[slot] * size[slot] - own) / np.maximum(size[slot] - own, 1e-300)
+        del own
+        change = np.log(np.maximum(kept, IMPOSSIBLE)) - np.log(np.maximum(mean, IMPOSSIBLE))[slot]
+        starts = self.votes.indptr[:-1]
+        filled = np.diff(self.votes.indptr) > 0
+        scores[filled] = np.add.reduceat(change, starts[filled], axis=0) if len(change) else 0
+        scores += self.votes @ of_slots
+        scores += (np.log(class_prior) if self.log_proba is None else self.log_proba) + baseline
+        return _normalize_rows(scores)[0]
 
-    def shrunk_to(self):
-        return _with_noise(self.design, np.full(len(self.design), 0.2))
-
-    def of_slots(self, strength, mean):
-        pseudocounts = strength[:, None, None] * mean
-        return pseudocounts[self.group[self.annotator], :, self.label]
-
-    def evidence(self, counts, totals, strength, mean) -> float:
-        """Return the log probability of the counts, transitions of free annotators integrated."""
-        from scipy.special import gammaln
-
-        alpha, free = self.of_slots(strength, mean), self.free[self.annotator]
-        of_slots = gammaln(alpha + counts) - gammaln(alpha)
-        strength = strength[self.group][:, None]
-        of_totals = gammaln(strength) - gammaln(strength + totals)
-        return of_slots[free].sum() + of_totals[self.free].sum()
-
-    def raise_evidence(self, counts, totals, strength, mean):
-        """Move strengths and pooled transitions uphill: fixed-point steps that cannot go down."""
-        from scipy.special import digamma
-
-        alpha = self.of_slots(strength, mean)
-        gain = self.sum_cells(alpha * (digamma(alpha + counts) - digamma(alpha)))
-        of_annotator = strength[self.group][:, None]
-        cost = (digamma(of_annotator + totals) - digamma(of_annotator)).sum(axis=1) * self.free
-        cost = np.bincount(self.group, cost, minlength=len(strength))
-        moved = gain.sum(axis=(1, 2)) / np.maximum(cost, 1e-300)
-        strength = np.where(cost > 0, np.clip(moved, *STRENGTHS), strength)
-        mean = gain + DESIGN_STRENGTH * self.shrunk_to()
-        return strength, mean / mean.sum(axis=2, keepdims=True)
-
-    def result(self, state, objective, change, tol) -> AnnotatorInference:
-        listed = np.bincount(self.answers.annotator, minlength=self.answers.n_annotators)
+    def result(self, last: _Pass, guess, objective, passes, change, tol) -> AnnotatorInference:
+        known = posterior(self.layout, guess.prior, guess.counts)
+        class_proba = self.without_own_answers(known, last.class_proba, guess.class_prior)
+        row, annotator, label = self.answers[:3]
+        design = self.layout.design > 0
+        right = np.einsum(
+            "ik,ik->i", class_proba[row], design[self.layout.group[annotator], :, label]
+        )
+        n = self.answers.n_annotators
         return AnnotatorInference(
-            class_proba_given_label=state.proba,
-            class_prior=self.weight @ state.proba / self.weight.sum(),
-            slots=Slots(self.annotator, self.label, self.count(state.proba)),
-            pseudocounts=state.strength[:, None, None] * state.mean,
-            design=self.design,
-            group=self.group,
+            class_proba_given_label=class_proba,
+            class_prior=self.weight @ class_proba / self.weight.sum(),
+            n_answers=np.bincount(annotator, minlength=n),
+            uncertain=np.bincount(annotator, right * (1 - right), minlength=n),
+            layout=self.layout,
+            counts=guess.counts,
+            prior=guess.prior,
             fixed=self.fixed,
-            n_answers=listed,
             missing_label=self.answers.missing_label,
             objective=objective,
-            n_iter=len(objective),
+            n_iter=passes,
             stationarity=change,
             converged=change <= tol,
         )
+
+
+def _extrapolate(first: _Guess, second: _Guess, third: _Guess) -> _Guess:
+    """Return where the passes are heading: a step along their change, longer if it is steady."""
+    a, b, c = (_as_vectors(guess) for guess in (first, second, third))
+    change = [y - x for x, y in zip(a, b, strict=True)]
+    bend = [z - y - d for y, z, d in zip(b, c, change, strict=True)]
+    length, curve = (np.sqrt(sum((x**2).sum() for x in xs)) for xs in (change, bend))
+    step = float(np.clip(length / max(curve, 1e-300), 1, MAX_JUMP))
+    moved = [x + 2 * step * d + step**2 * v for x, d, v in zip(a, change, bend, strict=True)]
+    counts, class_prior, common, shares, strength = moved
+    squares = [np.maximum(x, 1e-8) ** 2 for x in (class_prior, common, shares)]
+    squares[1] = np.where(first.prior.common > 0, squares[1], 0)
+    class_prior, common, shares = squares
+    prior = Prior(
+        common / common.sum(axis=2, keepdims=True),
+        np.clip(np.exp(strength), *STRENGTHS),
+        shares / shares.sum(axis=0),
+    )
+    return _Guess(np.maximum(counts, 0) ** 2, class_prior / class_prior.sum(), prior)
+
+
+def _as_vectors(guess: _Guess) -> list[np.ndarray]:
+    """Return square roots and logarithms, in which steps of EM are about equally long."""
+    common, strength, shares = guess.prior
+    roots = [np.sqrt(x) for x in (guess.counts, guess.class_prior, common, shares)]
+    return [*roots, np.log(strength)]
+
+
+# ------------------------------------------------------------------------------------------- parts
+
+
+def _normalize_rows(scores) -> tuple[np.ndarray, np.ndarray]:
+    """Return exp(scores) divided by its row sums, and the logs of these; `scores` is used up."""
+    top = scores.max(axis=1, keepdims=True)
+    scores -= top
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=1, keepdims=True)
+    scores /= total
+    return scores, (top + np.log(total))[:, 0]
 
 
 def _votes(answers: Answers):
@@ -404,63 +442,70 @@ def _votes(answers: Answers):
     return votes, *np.divmod(code, answers.n_labels)
 
 
-def _indicator(index, n, values=1.0):
-    """Return the sparse matrix that sums the items with the same index, shape (n, n_items)."""
-    from scipy.sparse import csr_array
-
-    n_items = len(index)
-    values = np.broadcast_to(np.asarray(values, float), n_items)
-    return csr_array((values, (index, np.arange(n_items))), shape=(n, n_items))
-
-
-def _with_noise(design, rate) -> np.ndarray:
-    """Return designs in which a share `rate` of labels is any other of the labels in use."""
-    used = design.any(axis=1, keepdims=True)
-    uniform = used / used.sum(axis=2, keepdims=True)
-    rate = np.asarray(rate)[:, None, None]
-    return (1 - rate) * design + rate * uniform
+def _read_class_proba(class_proba, answers) -> np.ndarray:
+    class_proba = as_numpy("class_proba", class_proba)
+    class_proba = check_row_stochastic("class_proba", class_proba, tol=1e-5)
+    if len(class_proba) != answers.n_rows:
+        raise ValueError(
+            f"class_proba has {len(class_proba)} rows; the answers are for {answers.n_rows}."
+        )
+    return class_proba
 
 
-def _read_transitions(transitions, n_annotators) -> dict:
+def _read_transitions(transitions, answers) -> dict:
     """Return the specified transitions by annotator."""
     if transitions is None:
         return {}
     if not isinstance(transitions, Mapping):
         transitions = dict(enumerate(transitions))
-    unknown = [a for a in transitions if not 0 <= a < n_annotators]
-    if unknown:
-        raise ValueError(f"transitions names annotator {unknown[0]}; there are {n_annotators}.")
     return {
-        a: check_row_stochastic(f"transitions[{a}]", as_numpy(f"transitions[{a}]", t))
+        a: check_row_stochastic(f"transitions[{a}]", _of_annotator("transitions", a, t, answers))
         for a, t in transitions.items()
     }
 
 
+def _of_annotator(name, annotator, matrix, answers) -> np.ndarray:
+    """Return one annotator's matrix, or raise an error if it does not fit the answers."""
+    if not 0 <= annotator < answers.n_annotators:
+        raise ValueError(
+            f"{name} names annotator {annotator}; the {answers.n_annotators} annotators are "
+            "counted from 0."
+        )
+    matrix = as_numpy(f"{name}[{annotator}]", matrix)
+    check_2d(f"{name}[{annotator}]", matrix)
+    if matrix.shape[1] != answers.n_labels:
+        raise ValueError(
+            f"{name}[{annotator}] has {matrix.shape[1]} columns; there are {answers.n_labels} "
+            "labels."
+        )
+    return matrix
+
+
 def _read_designs(designs, answers, class_proba, fixed):
     """Return the different designs, (n_groups, n_classes, n_labels), and that of each annotator."""
-    labels = np.delete(np.arange(answers.n_labels), answers.missing_label or [])
-    labels = np.array([s for s in range(answers.n_labels) if s != answers.missing_label])
-    if isinstance(designs, Mapping):
-        own = {a: as_numpy(f"designs[{a}]", d) for a, d in designs.items()}
-        common = None
-    else:
-        own, common = {}, None if designs is None else as_numpy("designs", designs)
-    if common is None:
-        shapes = [d.shape[0] for d in (*own.values(), *fixed.values())]
-        n_classes = shapes[0] if shapes else len(labels)
-        if class_proba is not None:
-            n_classes = class_proba.shape[1]
-        common = np.zeros((n_classes, answers.n_labels))
-        named = min(n_classes, len(labels))
-        common[np.arange(named), labels[:named]] = 1
-        if answers.missing_label is not None:
-            common = common / 2
-            common[:, answers.missing_label] = 1 - common.sum(axis=1)
-        common[common.sum(axis=1) == 0] = 1 / answers.n_labels
+    own = designs if isinstance(designs, Mapping) else {}
+    own = {a: _of_annotator("designs", a, d, answers) for a, d in own.items()}
+    shapes = {len(matrix) for matrix in (*own.values(), *fixed.values())}
+    if class_proba is not None:
+        shapes.add(class_proba.shape[1])
+    if designs is not None and not own:
+        common = as_numpy("designs", designs)
+        own = dict.fromkeys(range(answers.n_annotators), common)
+        shapes.add(len(common))
+    n_labels = answers.n_labels - (answers.missing_label is not None)
+    n_classes = shapes.pop() if shapes else n_labels
+    if shapes:
+        raise ValueError(
+            f"class_proba, transitions and designs must have as many classes; they have "
+            f"{sorted({n_classes, *shapes})}."
+        )
+    default = _default_designs(answers, n_classes)
     distinct: dict[bytes, int] = {}
-    found, group = [], np.zeros(answers.n_annotators, np.intp)
+    found: list[np.ndarray] = []
+    group = np.zeros(answers.n_annotators, np.intp)
     for a in range(answers.n_annotators):
-        design = own.get(a, common)
+        design = own.get(a)
+        design = default(a) if design is None else design
         key = design.tobytes()
         if key not in distinct:
             distinct[key] = len(found)
@@ -469,21 +514,53 @@ def _read_designs(designs, answers, class_proba, fixed):
     return np.array(found), group
 
 
-def _beta_interval(beta, mean, variance, level):
+def _default_designs(answers, n_classes):
+    """Return a function that gives the design of an annotator whose labels name the classes."""
+    labels = np.array([s for s in range(answers.n_labels) if s != answers.missing_label])
+    named = min(n_classes, len(labels))
+    design = np.zeros((n_classes, answers.n_labels))
+    design[np.arange(named), labels[:named]] = 1
+    if answers.missing_label is None:
+        design[design.sum(axis=1) == 0] = 1 / answers.n_labels
+        return lambda annotator: design
+    used = np.zeros((answers.n_annotators, answers.n_labels), bool)
+    used[answers.annotator, answers.label] = True
+
+    def of_labels_used(annotator):
+        own = design * used[annotator] / 2
+        own[:, answers.missing_label] = 1 - own.sum(axis=1)
+        return own
+
+    return of_labels_used
+
+
+def _check_labels(layout: Layout):
+    """Raise an error if an annotator gave an answer that its design does not have."""
+    possible = layout.design.any(axis=1)[layout.group[layout.annotator], layout.label]
+    if not possible.all():
+        i = int(np.argmin(possible))
+        raise ValueError(
+            f"annotator {layout.annotator[i]} answered label {layout.label[i]}, which its design "
+            "gives to no class; add the label to its design."
+        )
+
+
+def _beta_interval(mean, variance, level):
     """Return the ends of the intervals of Beta distributions with this mean and variance."""
-    tail = (1 - level) / 2
-    spread = np.maximum(mean * (1 - mean), 1e-300)
-    size = np.maximum(spread / np.maximum(variance, 1e-300) - 1, 1e-3)
-    certain = (variance <= 0) | (mean <= 0) | (mean >= 1)
+    from scipy.special import betaincinv
+
+    spread = mean * (1 - mean)
+    certain = (variance <= 0) | (spread <= 0)
+    size = np.where(certain, 1, np.maximum(spread / np.where(certain, 1, variance) - 1, 0.1))
     a, b = np.where(certain, 1, mean * size), np.where(certain, 1, (1 - mean) * size)
-    low, high = beta.ppf(tail, a, b), beta.ppf(1 - tail, a, b)
-    return np.where(certain, mean, low), np.where(certain, mean, high)
+    tail = (1 - level) / 2
+    return tuple(np.where(certain, mean, betaincinv(a, b, p)) for p in (tail, 1 - tail))
 
 
 def _confusions(mass, right, max_confusions) -> list:
     """Return the most frequent wrong answers as (class, label, share of all answers)."""
     wrong = np.where(right, 0, mass)
-    order = np.argsort(wrong, axis=None)[::-1][:max_confusions]
+    order = np.argsort(-wrong, axis=None, kind="stable")[:max_confusions]
     total = max(mass.sum(), 1e-300)
     cells = [np.unravel_index(i, mass.shape) for i in order]
     return [(int(y), int(s), float(wrong[y, s] / total)) for y, s in cells if wrong[y, s] > 0.5]
