@@ -35,14 +35,16 @@ from looselabels.learning.label_design import (
     LabelDesign,
     Sources,
 )
-from looselabels.learning.label_model import LabelModel
+from looselabels.learning.label_model import LabelModel, LabelScores
 from looselabels.learning.training import Training
 from looselabels.learning.weighted_copies import Learned
 from looselabels.transition import Transition
 
 MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
-SMALL_CHANGE = 0.02  # of p(class | x, answers), as a mean over rows: no further round
-N_CALIBRATIONS = 2  # per round: transitions depend on the calibration, and it depends on them
+SMALL_CHANGE = 0.04  # of p(class | x, answers), as a mean over rows: no further round
+# How often answers are wrong before x says something about it. With one or two answers per row they
+# do not say it themselves: they look better than they are, and x would be believed too little.
+GUESSED_NOISE = 0.5
 
 
 class Annotated(NamedTuple):
@@ -78,19 +80,22 @@ def without_features(design: AnnotationDesign) -> Annotated:
 
 
 def learn_from_answers(
-    training: Training, first: Learned, design: AnnotationDesign, found: Annotated,
-    calibrate="classes", n_rounds=None,
+    training: Training, estimator, scores: LabelScores, design: AnnotationDesign, found: Annotated,
+    calibrate="classes", n_rounds: int | bool = True,
 ) -> Annotated:  # fmt: skip
     """Let models learn the classes from all answers, each from what the one before it found.
 
-    `found` is what the answers alone say. `first` is a model of the consensus; it is used if there
-    are no rounds. None as `n_rounds`: until p(class | x, answers) hardly changes. Rows
-    without answers teach nothing in the first round: only the class shares are known of them.
+    `found` is what the answers alone say. `estimator` and `scores` are a model of the consensus; it
+    is the result if there are no rounds. True as `n_rounds`: until p(class | x, answers) hardly
+    changes. Rows without answers teach nothing in the first round: only x says something of them.
     """
-    if n_rounds == 0:
+    if not n_rounds:
+        class_proba = scores.label_proba[:, : len(design.classes)]
+        first = Learned(estimator, class_proba, scores.label_weights)
         return _apply_model(training, first, design, found, calibrate)
-    max_rounds = MAX_ROUNDS if n_rounds is None else n_rounds
-    teaching = _only_rows_with_answers(training, design)
+    teaching, max_rounds = _rows_with_answers(training, design), int(n_rounds)
+    if n_rounds is True:
+        max_rounds = MAX_ROUNDS
     for done in each(range(1, max_rounds + 1), max_rounds):
         before = found.inference.class_proba_given_label
         with warnings.catch_warnings():  # the fit to the consensus has warned already
@@ -98,11 +103,11 @@ def learn_from_answers(
             learned = teaching.learn(before, _consensus_transition(training.design, before))
         found = _apply_model(training, learned, design, found, calibrate)._replace(n_rounds=done)
         training.report(f"learned the classes, round {done} of at most {max_rounds}")
-        teaching = training
         change = np.abs(found.inference.class_proba_given_label - before).sum(axis=1) / 2
         is_small = np.average(change, weights=design.sample_weight) < SMALL_CHANGE
-        if n_rounds is None and is_small:
+        if n_rounds is True and is_small:
             break
+        teaching = training
     return found
 
 
@@ -115,16 +120,27 @@ def _apply_model(training, learned, design, found, calibrate) -> Annotated:
     before = Calibration(factor=of_classes).apply(found.class_proba)
     class_proba = np.where(np.isnan(learned.class_proba), before, learned.class_proba)
     correction = Calibration(factor=None if of_classes is None else 1 / of_classes)
-    for _ in range(N_CALIBRATIONS):
-        if calibrate == "classes":
-            logs = answer_likelihood(inference.transitions, design.annotations.answers)
-            correction, _ = fit_class_calibration(
-                class_proba, transition, None, labels.counts, of_classes, likelihood=np.exp(logs)
-            )
-        if design.class_prior is not None:
-            correction = correction.match_shares(class_proba, design.class_prior, labels.counts)
-        inference = infer_classes(design, correction.apply(class_proba))
-    return Annotated(inference, correction.apply(class_proba), correction, learned.estimator)
+    if calibrate == "classes":
+        is_first = found.class_estimator is None
+        transitions = _guessed_transitions(design) if is_first else inference.transitions
+        logs = answer_likelihood(transitions, design.annotations.answers)
+        correction, _ = fit_class_calibration(
+            class_proba, transition, None, labels.counts, of_classes, likelihood=np.exp(logs)
+        )
+    if design.class_prior is not None:
+        correction = correction.match_shares(class_proba, design.class_prior, labels.counts)
+    class_proba = correction.apply(class_proba)
+    return Annotated(infer_classes(design, class_proba), class_proba, correction, learned.estimator)
+
+
+def _guessed_transitions(design) -> np.ndarray:
+    """Return transitions with `GUESSED_NOISE`, except for those that are specified."""
+    used = design.meaning.any(axis=0)
+    guess = (1 - GUESSED_NOISE) * design.meaning + GUESSED_NOISE * used / used.sum()
+    transitions = np.tile(guess, (len(design.annotations.annotators), 1, 1))
+    for annotator, specified in design.transitions.items():
+        transitions[annotator] = specified
+    return transitions
 
 
 # ------------------------------------------------------------------------------------- the results
@@ -239,7 +255,7 @@ def _sources(design) -> Sources:
     return Sources(label_rates=IMPLIED, noise=ESTIMATED, class_prior=prior, transition=ESTIMATED)
 
 
-def _only_rows_with_answers(training, design) -> Training:
+def _rows_with_answers(training, design) -> Training:
     """Return the training in which rows without answers have weight 0."""
     if design.has_answers.all():
         return training

@@ -62,7 +62,6 @@ from looselabels.learning.training import (
     predict_classes,
 )
 from looselabels.learning.unchanged import unchanged_on_failure
-from looselabels.learning.weighted_copies import Learned
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -346,31 +345,26 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _fit_to_answers(self, estimator, X, design, groups, fit_params):
         """Fit to several labels per row; if X is None, without features."""
         self.candidate_losses_, self.rival_wrong_shares_ = None, {}
-        found, labels, scores = without_features(design), None, None
-        if X is not None:
-            (X,) = indexable(X)
-            if _num_samples(X) != len(design.annotations):
-                raise ValueError(f"X has {_num_samples(X)} rows; Y has {len(design.annotations)}.")
-            validate_data(self, X, skip_check_array=True)
-            labels = design_consensus(design, found.inference)
-            labels = labels._replace(groups=group_rows(X, groups))
-            fit_params["groups"] = groups
-            with steps(1, 4) as begin:
-                begin("predicting labels")
-                training, fitted, scores, _ = self._choose_estimator(
-                    estimator, X, consensus_labels(labels), labels, fit_params
-                )
-                begin("learning classes")
-                first = Learned(
-                    fitted, scores.label_proba[:, : len(design.classes)], scores.label_weights
-                )
-                n_rounds = None if self.refit is True else int(self.refit)
-                n_rounds = n_rounds if training.can_learn_classes() else 0
-                found = learn_from_answers(training, first, design, found, self.calibrate, n_rounds)
-            estimator = fitted
-        return self._keep_answers(
-            estimator if X is not None else None, design, labels, scores, found
-        )
+        found = without_features(design)
+        if X is None:
+            return self._keep_answers(None, design, None, None, found)
+        (X,) = indexable(X)
+        if _num_samples(X) != len(design.annotations):
+            raise ValueError(f"X has {_num_samples(X)} rows; Y has {len(design.annotations)}.")
+        validate_data(self, X, skip_check_array=True)
+        labels = design_consensus(design, found.inference)._replace(groups=group_rows(X, groups))
+        consensus, fit_params["groups"] = consensus_labels(labels), groups
+        with steps(1, 4) as begin:
+            begin("predicting labels")
+            training, estimator, scores, _ = self._choose_estimator(
+                estimator, X, consensus, labels, fit_params
+            )
+            begin("learning classes")
+            n_rounds = 0 if not training.can_learn_classes() else self.refit
+            found = learn_from_answers(
+                training, estimator, scores, design, found, self.calibrate, n_rounds
+            )
+        return self._keep_answers(estimator, design, labels, scores, found)
 
     def _design(self, y, sample_weight, estimator, known_classes):
         """Read the parameters that say something about labels; they are not read again."""
