@@ -31,15 +31,15 @@ TOPICS = [  # a doctor gives a shot, too
     "doctor disease drug patients shot symptoms diet clinic pain infection study blood team",
     "orbit nasa moon launch shuttle mission solar rocket probe telescope crew mars team",
 ]
+OTHERS = "the a of to and people time good think write know year question thanks"
 
 
 def draw_posts(n_posts=600, seed=0):
     """Return posts with four words about their group and eight others, and the groups."""
     rng = np.random.default_rng(seed)
-    others = "the a of to and people time good think write know year question thanks".split()
     y = rng.integers(len(TOPICS), size=n_posts)
-    words = [np.r_[rng.choice(TOPICS[k].split(), 4), rng.choice(others, 8)] for k in y]
-    return [" ".join(post) for post in words], y
+    drawn = [[rng.choice(text.split(), n) for text, n in ((TOPICS[k], 4), (OTHERS, 8))] for k in y]
+    return [" ".join(np.concatenate(words)) for words in drawn], y
 
 
 if len(sys.argv) > 1:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.annotators import keywords, peers, problems, results, tables
+from benchmarks.annotators import keywords, methods, peers, problems, results, tables
 from benchmarks.annotators.methods import METHODS, OURS, Cell
+from benchmarks.quality.answer import LINEAR
 from click.testing import CliRunner
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
@@ -78,6 +79,19 @@ def test_a_peer_that_is_not_installed_is_one_line_that_says_how_to_install_it(
 
 
 # ----------------------------------------------------------------------------------- runs
+
+
+def test_looselabels_is_scored_with_and_without_features(monkeypatch):
+    monkeypatch.setattr(problems, "ROWS", 200)
+    cells = [Cell(*PLACE, 0, OURS, base) for base in (methods.NO_FEATURES, LINEAR)]
+    alone, with_features = (methods.run(cell, PLACE) for cell in cells)
+    assert with_features["right"] > alone["right"] + 0.05
+    assert with_features["macro_f1"] > 0.7
+    assert with_features["log_loss"] < alone["log_loss"]
+    assert 1 <= with_features["cross_predictions"] <= 6
+    assert with_features["time_ratio"] > 1
+    assert 15 < alone["intervals"] <= 20
+    assert alone["held"] <= alone["intervals"]
 
 
 def test_a_run_that_was_interrupted_continues_after_the_last_complete_line(command, tmp_path):
