@@ -18,7 +18,7 @@ import numpy as np
 CHANCE = np.array([0.0, 0.1, 0.25, 0.45, 0.7, 1.0])  # shares of answers that are chance, by level
 STRENGTHS = (5.0, 10_000.0)  # answers per class that the mean of a level can be worth
 FIRST_STRENGTH = 10.0
-DESIGN_STRENGTH = 20.0  # answers per class that the design is worth, for the common transition
+DESIGN_STRENGTH = 30.0  # answers per class that the design is worth, for the common transition
 DESIGN_NOISE = 0.03  # wrong answers of a competent annotator, before its answers are seen
 
 
@@ -57,11 +57,14 @@ class Prior(NamedTuple):
     strength: np.ndarray  #: (n_levels, n_groups)
     shares: np.ndarray  #: (n_levels, n_groups): how frequent the levels are
 
-    def pseudocounts(self, design) -> np.ndarray:
-        """Return strength · mean of each level, (n_levels, n_groups, n_classes, n_labels)."""
+    def means(self, design) -> np.ndarray:
+        """Return the mean transition of each level, (n_levels, n_groups, n_classes, n_labels)."""
         chance = CHANCE[:, None, None, None]
-        means = (1 - chance) * self.common + chance * equal_labels(design)
-        return self.strength[:, :, None, None] * means
+        return (1 - chance) * self.common + chance * equal_labels(design)
+
+    def pseudocounts(self, design) -> np.ndarray:
+        """Return strength · mean of each level."""
+        return self.strength[:, :, None, None] * self.means(design)
 
 
 class Posterior(NamedTuple):
@@ -163,10 +166,8 @@ def raise_evidence(layout: Layout, prior: Prior, counts) -> Prior:
         of_common = (1 - CHANCE[level]) * prior.common / np.where(mean > 0, mean, 1)
         common += drawn * of_common
         strength[level] = np.where(cost > 1e-9, np.clip(moved, *STRENGTHS), strength[level])
-    shares = np.stack([np.bincount(layout.group, row, len(layout.design)) for row in levels]) + 1
-    return Prior(
-        common / common.sum(axis=2, keepdims=True), strength, shares / shares.sum(axis=0)
-    )
+    common /= common.sum(axis=2, keepdims=True)
+    return Prior(common, strength, _level_shares(layout, levels))
 
 
 def normalize_logs(logs) -> tuple[np.ndarray, np.ndarray]:
@@ -175,6 +176,12 @@ def normalize_logs(logs) -> tuple[np.ndarray, np.ndarray]:
     proba = np.exp(logs - top)
     total = proba.sum(axis=0)
     return proba / total, top + np.log(total)
+
+
+def _level_shares(layout: Layout, levels) -> np.ndarray:
+    """Return how frequent the levels of each group are; each has one annotator to begin with."""
+    shares = np.stack([np.bincount(layout.group, row, len(layout.design)) for row in levels]) + 1
+    return shares / shares.sum(axis=0)
 
 
 def _indicator(index, n):

@@ -22,10 +22,10 @@ from looselabels._validation import (
     check_sample_weight,
 )
 from looselabels.annotations import Answers
+from looselabels.estimation.annotator_accuracy import RightAnswers, count_right
 from looselabels.estimation.annotator_levels import (
     STRENGTHS,
     Layout,
-    Posterior,
     Prior,
     first_prior,
     log_density,
@@ -36,8 +36,9 @@ from looselabels.estimation.annotator_levels import (
 
 IMPOSSIBLE = 1e-100  # stands for a zero of a specified transition: logarithms stay finite
 UNLIKELY = 1e-12  # stands for a zero of p(class | x), which is an estimate and no promise
-CLASS_STRENGTH = 10.0  # rows per class that equal class shares are worth
+CLASS_STRENGTH = 30.0  # rows per class that equal class shares are worth
 FIRST_NOISE = 0.3  # chance answers of all annotators at the start: a soft majority vote
+BLOCK = 100_000  # answers that are taken together where each has numbers of its own
 MAX_JUMP = 32.0  # how many passes one extrapolation can stand for, about
 
 
@@ -47,7 +48,7 @@ class AnnotatorInference(NamedTuple):
     class_proba_given_label: np.ndarray  #: (n_rows, n_classes): p(class | x, all answers of a row)
     class_prior: np.ndarray  #: (n_classes,): class shares, the mean of the above
     n_answers: np.ndarray  #: (n_annotators,)
-    uncertain: np.ndarray  #: (n_annotators,): variance of the number of its right answers
+    accuracy: RightAnswers  #: how often the answers of each annotator are right
     layout: Layout  #: which annotators used which labels; their groups and designs
     counts: np.ndarray  #: (n_slots, n_classes): expected number of such answers for each class
     prior: Prior  #: what is expected of annotators, from which their transitions are shrunk
@@ -61,9 +62,8 @@ class AnnotatorInference(NamedTuple):
     @property
     def pooled(self) -> np.ndarray:
         """Mean transition of the annotators of each group, (n_groups, n_classes, n_labels)."""
-        pseudocounts = self.prior.pseudocounts(self.layout.design)
-        means = pseudocounts / pseudocounts.sum(axis=3, keepdims=True)
-        return (self.prior.shares[:, :, None, None] * means).sum(axis=0)
+        shares = self.prior.shares[:, :, None, None]
+        return (shares * self.prior.means(self.layout.design)).sum(axis=0)
 
     @property
     def label_mass(self) -> np.ndarray:
@@ -138,21 +138,19 @@ def infer_from_annotators(
     """
     problem = _Problem.read(class_proba, answers, transitions, designs, sample_weight)
     guess = problem.first_guess() if start is None else problem.guess_from(start)
-    passes, objective, change = 0, [], np.inf
+    objective: list[float] = []
     while True:
         # two passes and an extrapolation (SQUAREM), which is dropped if the objective falls
         first = problem.run_pass(guess)
         second = problem.run_pass(first.guess)
         change = float(np.abs(second.class_proba - first.class_proba).max())
         objective += [first.objective, second.objective]
-        passes += 2
-        if change <= tol or passes >= max_iter:
-            return problem.result(second, first.guess, objective, passes, change, tol)
+        if change <= tol or len(objective) >= max_iter:
+            return problem.result(second, first.guess, objective, change, tol)
         jumped = problem.run_pass(_extrapolate(guess, first.guess, second.guess))
-        passes += 1
-        guess = jumped.guess if jumped.objective >= second.objective else second.guess
-        if jumped.objective >= second.objective:
-            objective.append(jumped.objective)
+        better = jumped if jumped.objective >= second.objective else second
+        objective.append(better.objective)
+        guess = better.guess
 
 
 def answer_likelihood(transitions, answers: Answers) -> np.ndarray:
@@ -186,41 +184,35 @@ class AnnotatorAccuracy(NamedTuple):
     confusions: list  #: per annotator: (class, label, share of all answers), most frequent first
 
 
-def annotator_accuracy(
-    found: AnnotatorInference, level=0.9, max_confusions=3
-) -> AnnotatorAccuracy:
+def annotator_accuracy(found: AnnotatorInference, level=0.9, max_confusions=3) -> AnnotatorAccuracy:
     """Return how often the answers of each annotator are right, with an interval.
 
     An answer is right if the class of the row can have this label by design; "no answer" is not
-    counted. The accuracy of annotator a is Σ_y p_a(y) Σ_s T_a[y, s] over the right labels s, where
-    p_a are the class shares among its answers: what further answers of the same kind would show.
-    The interval has the uncertainty of T_a and of the classes of the rows.
+    counted. The accuracy is what further answers of the same kind would show; the class of a row is
+    what x and the other annotators say, so that no annotator confirms itself.
+
+    >>> row, annotator = np.divmod(np.arange(300), 3)
+    >>> label = np.where((annotator == 2) & (row % 4 == 0), 1 - row % 2, row % 2)
+    >>> found = infer_from_annotators(None, Answers(row, annotator, label, 100, 3, 2))
+    >>> quality = annotator_accuracy(found)
+    >>> quality.accuracy.round(2)
+    array([0.99, 0.99, 0.74])
+    >>> quality.confusions[2]
+    [(0, 1, 0.25)]
     """
+    from scipy.special import betaincinv
+
     layout = found.layout
     given = np.arange(layout.design.shape[2]) != found.missing_label
-    right = (layout.design > 0)[layout.group][:, :, given]
-    mass = found.label_mass[:, :, given]
-    # the class shares of all rows count as one more answer, for annotators with few or none
-    shares = mass.sum(axis=2) + found.class_prior
-    shares /= shares.sum(axis=1, keepdims=True)
-    levels = posterior(layout, found.prior, found.counts).levels
-    means, variances = [], []
-    for cells in found.prior.pseudocounts(layout.design)[:, layout.group][..., given]:
-        filled = mass + cells
-        total = filled.sum(axis=2)
-        rate = (filled * right).sum(axis=2) / total
-        means.append((shares * rate).sum(axis=1))
-        variances.append((shares**2 * rate * (1 - rate) / (total + 1)).sum(axis=1))
-    mean = (levels * means).sum(axis=0)
-    variance = (levels * (np.array(variances) + (means - mean) ** 2)).sum(axis=0)
-    variance += found.uncertain / np.maximum(found.n_answers, 1) ** 2
-    for a, transition in found.fixed.items():
-        kept = transition[:, given]
-        mean[a] = shares[a] @ (kept * right[a]).sum(axis=1) / (shares[a] @ kept.sum(axis=1))
-        variance[a] = 0
-    low, high = _beta_interval(mean, variance, level)
-    confusions = [_confusions(m, r, max_confusions) for m, r in zip(mass, right, strict=True)]
-    return AnnotatorAccuracy(found.n_answers, mean, low, high, confusions)
+    wrong = found.label_mass[:, :, given] * (layout.design == 0)[layout.group][:, :, given]
+    labels, total = np.flatnonzero(given), np.maximum(found.n_answers, 1)
+    confusions = [
+        _most_frequent(mass, labels, n, max_confusions)
+        for mass, n in zip(wrong, total, strict=True)
+    ]
+    a, b = found.accuracy.beta()
+    low, high = betaincinv(a, b, (1 - level) / 2), betaincinv(a, b, (1 + level) / 2)
+    return AnnotatorAccuracy(found.n_answers, a / (a + b), low, high, confusions)
 
 
 # ------------------------------------------------------------------------------------- one problem
@@ -342,47 +334,71 @@ class _Problem(NamedTuple):
         silent = of_slots[listed:]
         return of_slots[:listed] - silent[self.annotator[:listed]], silent.sum(axis=0)
 
-    def without_own_answers(self, known: Posterior, class_proba, class_prior) -> np.ndarray:
-        """Return p(class | x, answers) from transitions without the row's own answers."""
-        mean = np.exp(self.known)
-        mean[self.free] = known.mean
-        size = known.size[self.annotator]
-        row, slot = np.repeat(np.arange(self.votes.shape[0]), np.diff(self.votes.indptr)), self.votes.indices
-        of_slots, baseline = self.split(np.log(known.mean))
-        scores = np.zeros((self.votes.shape[0], mean.shape[1]))
-        own = class_proba[row] * self.weight[row][:, None]
-        own[~self.free[slot]] = 0
-        kept = (mean[slot] * size[slot] - own) / np.maximum(size[slot] - own, 1e-300)
-        del own
-        change = np.log(np.maximum(kept, IMPOSSIBLE)) - np.log(np.maximum(mean, IMPOSSIBLE))[slot]
-        starts = self.votes.indptr[:-1]
-        filled = np.diff(self.votes.indptr) > 0
-        scores[filled] = np.add.reduceat(change, starts[filled], axis=0) if len(change) else 0
-        scores += self.votes @ of_slots
-        scores += (np.log(class_prior) if self.log_proba is None else self.log_proba) + baseline
-        return _normalize_rows(scores)[0]
+    def without_own_answers(self, guess: _Guess, class_proba):
+        """Return p(class | x, answers) from transitions without the row's own answers.
 
-    def result(self, last: _Pass, guess, objective, passes, change, tol) -> AnnotatorInference:
+        Also return how likely each answer is, if it is right and if it is wrong, for the class that
+        x and the other annotators say the row has.
+        """
         known = posterior(self.layout, guess.prior, guess.counts)
-        class_proba = self.without_own_answers(known, last.class_proba, guess.class_prior)
-        row, annotator, label = self.answers[:3]
-        design = self.layout.design > 0
-        right = np.einsum(
-            "ik,ik->i", class_proba[row], design[self.layout.group[annotator], :, label]
-        )
-        n = self.answers.n_annotators
+        mean, size = np.exp(self.known), np.ones_like(self.known)
+        mean[self.free], size[self.free] = known.mean, known.size[self.layout.annotator]
+        silent = np.zeros((self.answers.n_annotators, mean.shape[1]))
+        if self.answers.missing_label is not None:
+            silent = np.log(mean[self.votes.shape[1] :])
+        log_proba = np.log(guess.class_prior)[None] if self.log_proba is None else self.log_proba
+        right, wrong = self.right_and_wrong(guess.prior.common)
+        found, chances = np.empty_like(class_proba), np.empty((2, self.votes.nnz))
+        for rows in _blocks(self.votes):
+            slot, row, sums = _answers_of(self.votes, rows)
+            weight = self.weight[rows][row]
+            own = class_proba[rows][row] * (weight * self.free[slot])[:, None]
+            kept = np.log(np.maximum(mean[slot] * size[slot] - own, IMPOSSIBLE))
+            kept -= np.log(size[slot] - own)
+            scores = sums @ (kept - silent[self.annotator[slot]]) + silent.sum(axis=0)
+            scores += log_proba if self.log_proba is None else log_proba[rows]
+            found[rows], _ = _normalize_rows(scores)
+            others = np.log(np.maximum(found[rows], IMPOSSIBLE))[row] - kept
+            if self.answers.missing_label is not None:  # these annotators did answer
+                others += np.log1p(-np.minimum(np.exp(silent), 1 - 1e-9))[self.annotator[slot]]
+            others, _ = _normalize_rows(others)
+            block = slice(*self.votes.indptr[[rows.start, rows.stop]])
+            chances[0, block] = (others * right[slot]).sum(axis=1)
+            chances[1, block] = (others * wrong[slot]).sum(axis=1)
+        return found, chances
+
+    def right_and_wrong(self, common):
+        """Return p(label | class) of all slots among right answers, and among wrong answers."""
+        given = np.arange(self.answers.n_labels) != self.answers.missing_label
+        possible = self.layout.design > 0
+        parts = (self.layout.design * given, np.where(possible, 0, common) * given)
+        sums = [part.sum(axis=2, keepdims=True) for part in parts]
+        return [
+            self.of_slots(part / np.where(total > 0, total, 1))
+            for part, total in zip(parts, sums, strict=True)
+        ]
+
+    def of_slots(self, cells) -> np.ndarray:
+        """Return the numbers of (n_groups, n_classes, n_labels) for all slots."""
+        return cells.swapaxes(1, 2)[self.layout.group[self.annotator], self.label]
+
+    def result(self, last: _Pass, guess, objective, change, tol) -> AnnotatorInference:
+        """Return what was found."""
+        class_proba, chances = self.without_own_answers(guess, last.class_proba)
+        row = np.repeat(np.arange(self.answers.n_rows), np.diff(self.votes.indptr))
+        annotator, n = self.annotator[self.votes.indices], self.answers.n_annotators
         return AnnotatorInference(
             class_proba_given_label=class_proba,
             class_prior=self.weight @ class_proba / self.weight.sum(),
             n_answers=np.bincount(annotator, minlength=n),
-            uncertain=np.bincount(annotator, right * (1 - right), minlength=n),
+            accuracy=count_right(annotator, *chances, self.weight[row], n),
             layout=self.layout,
             counts=guess.counts,
             prior=guess.prior,
             fixed=self.fixed,
             missing_label=self.answers.missing_label,
             objective=objective,
-            n_iter=passes,
+            n_iter=len(objective),
             stationarity=change,
             converged=change <= tol,
         )
@@ -426,6 +442,24 @@ def _normalize_rows(scores) -> tuple[np.ndarray, np.ndarray]:
     total = scores.sum(axis=1, keepdims=True)
     scores /= total
     return scores, (top + np.log(total))[:, 0]
+
+
+def _blocks(votes):
+    """Yield slices of rows, so that numbers per answer and class take little memory."""
+    n_rows, per_row = votes.shape[0], max(1, votes.nnz // max(votes.shape[0], 1))
+    size = max(1, BLOCK // per_row)
+    yield from (slice(i, min(i + size, n_rows)) for i in range(0, n_rows, size))
+
+
+def _answers_of(votes, rows):
+    """Return slot and row of the answers in a block of rows, and the matrix that sums them."""
+    from scipy.sparse import csr_array
+
+    ends = votes.indptr[rows.start : rows.stop + 1]
+    slot, ends = votes.indices[ends[0] : ends[-1]], ends - ends[0]
+    row = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    ones, place = np.ones(len(slot)), np.arange(len(slot))
+    return slot, row, csr_array((ones, place, ends), shape=(len(ends) - 1, len(slot)))
 
 
 def _votes(answers: Answers):
@@ -545,22 +579,12 @@ def _check_labels(layout: Layout):
         )
 
 
-def _beta_interval(mean, variance, level):
-    """Return the ends of the intervals of Beta distributions with this mean and variance."""
-    from scipy.special import betaincinv
-
-    spread = mean * (1 - mean)
-    certain = (variance <= 0) | (spread <= 0)
-    size = np.where(certain, 1, np.maximum(spread / np.where(certain, 1, variance) - 1, 0.1))
-    a, b = np.where(certain, 1, mean * size), np.where(certain, 1, (1 - mean) * size)
-    tail = (1 - level) / 2
-    return tuple(np.where(certain, mean, betaincinv(a, b, p)) for p in (tail, 1 - tail))
-
-
-def _confusions(mass, right, max_confusions) -> list:
-    """Return the most frequent wrong answers as (class, label, share of all answers)."""
-    wrong = np.where(right, 0, mass)
-    order = np.argsort(-wrong, axis=None, kind="stable")[:max_confusions]
-    total = max(mass.sum(), 1e-300)
+def _most_frequent(mass, labels, n_answers, max_confusions) -> list:
+    """Return the largest numbers of a matrix as (class, label, share of the answers)."""
+    order = np.argsort(-mass, axis=None, kind="stable")[:max_confusions]
     cells = [np.unravel_index(i, mass.shape) for i in order]
-    return [(int(y), int(s), float(wrong[y, s] / total)) for y, s in cells if wrong[y, s] > 0.5]
+    return [
+        (int(y), int(labels[s]), round(float(mass[y, s] / n_answers), 4))
+        for y, s in cells
+        if mass[y, s] > 0.5
+    ]
