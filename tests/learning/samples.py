@@ -48,3 +48,21 @@ def predict_row_by_row(tree, X, leaf_size):
                 chosen = node
         found.append(nodes.value[chosen].ravel())
     return np.array(found)
+
+
+def crowd(n_rows=300, n_answers=2, n_annotators=8, n_features=4, seed=0):
+    """Return features, three classes, and a table with a few answers per row by a mixed crowd.
+
+    The first annotator is always right, the second one answers by chance, the others are right in
+    60 to 80 % of their answers.
+    """
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(3, size=n_rows)
+    X = rng.standard_normal((n_rows, n_features)) + 1.5 * np.eye(3, n_features)[classes]
+    accuracy = np.r_[1.0, 1 / 3, rng.uniform(0.6, 0.8, n_annotators - 2)]
+    table = np.full((n_rows, n_annotators), None, dtype=object)
+    for row, k in enumerate(classes):
+        for a in rng.choice(n_annotators, n_answers, replace=False):
+            wrong = (k + rng.integers(1, 3)) % 3
+            table[row, a] = "cdh"[k if rng.random() < accuracy[a] else wrong]
+    return X, np.array(list("cdh"))[classes], table

@@ -384,8 +384,8 @@ def refused(model, file, message):
     ("change", "message"),
     [
         (
-            lambda c: c.update(schema=5),
-            "schema 5; looselabels .* reads schemas 3 and 4. A newer looselabels",
+            lambda c: c.update(schema=6),
+            "schema 6; looselabels .* reads schemas 3 to 5. A newer looselabels",
         ),
         (lambda c: c.update(schema=1), "schema 1; .* Fit and save the model again"),
         (lambda c: c.update(schema=None), "it has schema None"),

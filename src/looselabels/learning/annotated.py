@@ -42,6 +42,7 @@ from looselabels.transition import Transition
 
 MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
 SMALL_CHANGE = 0.04  # of p(class | x, answers), as a mean over rows: no further round
+QUALITY = ("answers", "accuracy", "low", "high", "confusions")
 # How often answers are wrong before x says something about it. With one or two answers per row they
 # do not say it themselves: they look better than they are, and x would be believed too little.
 GUESSED_NOISE = 0.5
@@ -67,9 +68,12 @@ def infer_classes(design: AnnotationDesign, class_proba=None) -> AnnotatorInfere
     if class_proba is None and prior is not None:
         class_proba = np.tile(prior, (len(design.annotations), 1))
     return infer_from_annotators(
-        class_proba, design.annotations.answers, design.transitions or None,
-        designs=design.meaning, sample_weight=None if weight is None else as_counts(weight),
-    )  # fmt: skip
+        class_proba,
+        design.annotations.answers,
+        design.transitions or None,
+        designs=design.meaning if design.is_specified else None,
+        sample_weight=None if weight is None else as_counts(weight),
+    )
 
 
 def without_features(design: AnnotationDesign) -> Annotated:
@@ -100,7 +104,7 @@ def learn_from_answers(
         before = found.inference.class_proba_given_label
         with warnings.catch_warnings():  # the fit to the consensus has warned already
             warnings.simplefilter("ignore")
-            learned = teaching.learn(before, _consensus_transition(training.design, before))
+            learned = teaching.learn(before, _consensus_transition(training, before))
         found = _apply_model(training, learned, design, found, calibrate)._replace(n_rounds=done)
         training.report(f"learned the classes, round {done} of at most {max_rounds}")
         change = np.abs(found.inference.class_proba_given_label - before).sum(axis=1) / 2
@@ -111,10 +115,15 @@ def learn_from_answers(
     return found
 
 
+def _consensus_transition(training, class_proba) -> np.ndarray:
+    labels = training.design
+    return _count_consensus(labels.label_index, class_proba, labels.sample_weight)
+
+
 def _apply_model(training, learned, design, found, calibrate) -> Annotated:
     """Return what follows from a model's p(class | x) of all rows, calibrated by the answers."""
     labels, inference = training.design, found.inference
-    transition = _consensus_transition(labels, inference.class_proba_given_label)
+    transition = _consensus_transition(training, inference.class_proba_given_label)
     of_classes = class_weights(transition, learned.label_weights)
     # rows that the model cannot predict out of sample keep what was known before
     before = Calibration(factor=of_classes).apply(found.class_proba)
@@ -174,26 +183,24 @@ def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
 def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
     """Return a table of the annotators: answers, accuracy with a 90 % interval, and confusions.
 
-    A confusion is a class, the wrong label that it gets, and its share of the answers. The table is
-    a DataFrame, or a dict of columns if pandas is not installed.
+    A confusion is a class, the wrong label that it gets, and its share of the answers.
     """
     accuracy = annotator_accuracy(found)
     classes, labels = design.classes, design.annotations.labels
-    columns = {
-        "answers": accuracy.n_answers,
-        "accuracy": accuracy.accuracy,
-        "low": accuracy.low,
-        "high": accuracy.high,
-        "confusions": [
-            [(classes[y], labels[s], share) for y, s, share in of_one]
-            for of_one in accuracy.confusions
-        ],
-    }
+    confusions = [
+        [(classes[y], labels[s], share) for y, s, share in of_one] for of_one in accuracy.confusions
+    ]
+    columns = (accuracy.n_answers, accuracy.accuracy, accuracy.low, accuracy.high, confusions)
+    return quality_table(design.annotations.annotators, dict(zip(QUALITY, columns, strict=True)))
+
+
+def quality_table(annotators, columns: dict):
+    """Return columns as a DataFrame; if pandas is not installed, as a dict of columns."""
     try:
         import pandas as pd
     except ImportError:
-        return {"annotator": list(design.annotations.annotators)} | columns
-    index = pd.Index(design.annotations.annotators, name="annotator", tupleize_cols=False)
+        return {"annotator": list(annotators)} | columns
+    index = pd.Index(annotators, name="annotator", tupleize_cols=False)
     return pd.DataFrame(columns, index=index)
 
 
@@ -206,12 +213,13 @@ def design_consensus(design: AnnotationDesign, found: AnnotatorInference) -> Lab
     A row without answers is unlabeled. That says nothing about its class, even if the answers that
     others give depend on it: such rows are not learned from before x says something about them.
     """
-    n_classes, given_answers = len(design.classes), found.class_proba_given_label
-    has_answers = design.has_answers
+    given_answers, has_answers = found.class_proba_given_label, design.has_answers
+    n_classes = len(design.classes)
     label_index = np.where(has_answers, given_answers.argmax(axis=1), n_classes)
     labels = design.classes if has_answers.all() else (*design.classes, None)
-    consensus = LabelDesign(
-        transition=Transition.identity(labels),
+    proba = _count_consensus(label_index, given_answers, design.sample_weight)
+    return LabelDesign(
+        transition=Transition(proba, design.classes, labels),
         label_index=label_index,
         sample_weight=design.sample_weight,
         class_prior=design.class_prior,
@@ -222,8 +230,6 @@ def design_consensus(design: AnnotationDesign, found: AnnotatorInference) -> Lab
         label_weights=None,
         sources=_sources(design),
     )
-    proba = _consensus_transition(consensus, given_answers)
-    return consensus._replace(transition=Transition(proba, design.classes, labels))
 
 
 def consensus_labels(labels: LabelDesign) -> np.ndarray:
@@ -233,20 +239,18 @@ def consensus_labels(labels: LabelDesign) -> np.ndarray:
     return names[labels.label_index]
 
 
-def _consensus_transition(labels: LabelDesign, class_proba) -> np.ndarray:
+def _count_consensus(label_index, class_proba, sample_weight) -> np.ndarray:
     """Return p(consensus | class) by counting; rows without answers are missing at random."""
-    n_classes, index, weight = class_proba.shape[1], labels.label_index, labels.sample_weight
-    weight = np.ones(len(index)) if weight is None else weight
-    missing = index == n_classes
-    counts = np.eye(n_classes) * TINY  # a class that no row has
-    for y in range(n_classes):
-        mass = (weight * class_proba[:, y])[~missing]
-        counts[y] += np.bincount(index[~missing], mass, n_classes)
-    answered = on_simplex(counts)
-    if not missing.any():
-        return answered
-    share = weight[missing].sum() / weight.sum()
-    return np.column_stack([answered * (1 - share), np.full(n_classes, share)])
+    n_classes = class_proba.shape[1]
+    weight = np.ones(len(label_index)) if sample_weight is None else sample_weight
+    answered = label_index < n_classes
+    index, mass = label_index[answered], (class_proba * weight[:, None])[answered]
+    counts = [np.bincount(index, of_class, n_classes) for of_class in mass.T]
+    proba = on_simplex(np.array(counts) + TINY * np.eye(n_classes))  # TINY: no row has the class
+    if answered.all():
+        return proba
+    share = weight[answered].sum() / weight.sum()
+    return np.column_stack([proba * share, np.full(n_classes, 1 - share)])
 
 
 def _sources(design) -> Sources:

@@ -20,6 +20,7 @@ class AnnotationDesign(NamedTuple):
     annotations: Annotations  #: with the labels that only a specified transition has
     classes: tuple
     meaning: np.ndarray  #: (n_classes, n_labels): p(label | class) if no answer is wrong
+    is_specified: bool  #: whether `meaning` follows from a specified transition
     transitions: dict  #: specified ones by the position of the annotator; they stay fixed
     class_prior: np.ndarray | None  #: as specified
     sample_weight: np.ndarray | None
@@ -135,7 +136,9 @@ def design_annotations(
     if class_prior is not None:
         prior = numbers_by_name("class_prior", class_prior, classes)
         prior = check_class_prior(prior, len(classes))
-    return AnnotationDesign(annotations, classes, on_simplex(meaning), fixed, prior, sample_weight)
+    meaning = on_simplex(meaning)
+    specified = annotations, classes, meaning, bool(known), fixed
+    return AnnotationDesign(*specified, prior, sample_weight)
 
 
 def check_parameters(clf, known_classes) -> None:

@@ -327,7 +327,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         Only the label model and what follows from it are computed again. `known_classes` is as in
         `fit`; classes that the classifier knows already are kept where it is missing.
         """
-        if not hasattr(self._fitted(), "label_design_"):
+        if hasattr(self._fitted(), "annotators_"):
+            check_parameters(self, known_classes)  # raises: they are answers of an expert
+        if not hasattr(self, "label_design_"):
             raise ValueError("A model loaded from a file has no rows whose class can be known.")
         design = self.label_design_.with_known_classes(known_classes)
         if design is self.label_design_:

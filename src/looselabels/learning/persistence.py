@@ -14,8 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from looselabels import __version__
 from looselabels._files import check_archive, check_parent, new_folder, reading, unexpected_files
 from looselabels._names import listed, match_names, numbers_by_name
-from looselabels._validation import import_extra, parse_json, short_repr
+from looselabels._validation import check_row_stochastic, import_extra, parse_json, short_repr
 from looselabels.estimation.calibration import Calibration
+from looselabels.learning.annotated import QUALITY, quality_table
+from looselabels.learning.annotation_design import AnnotatorTransitions
 from looselabels.learning.classifier import DecoupledClassifier, as_name_array
 from looselabels.learning.label_design import (
     ESTIMATED,
@@ -30,7 +32,7 @@ from looselabels.learning.out_of_sample import PrecomputedProba, label_columns
 from looselabels.learning.soft_labels import ClassForest
 from looselabels.transition import Transition
 
-SCHEMA = 4
+SCHEMA = 5
 INSTALL = '"looselabels[save]"'
 DECOUPLING, ARRAYS = "decoupling.json", "arrays.npz"
 ESTIMATOR, CLASS_ESTIMATOR = "estimator.skops", "class_estimator.skops"
@@ -39,12 +41,14 @@ KEYS = (
     *("schema", "looselabels", "scikit-learn", "parameters", "estimator", "has_class_estimator"),
     *("transition", "assumed", "strength", "sources", "calibration", "class_calibration"),
     *("n_iter", "converged", "n_features_in", "feature_names_in", "n_rounds", "candidate_losses"),
-    "wrong_share_interval",
+    *("wrong_share_interval", "annotators"),
 )
 ARRAY_NAMES = (
     "class_prior", "class_prior_interval", "label_weights", "factor", "class_factor", "objective",
 )  # fmt: skip
-ESTIMATORS = ("default", "given", "elsewhere")  # elsewhere: only its p(label | x) was given
+TRANSITIONS = "transitions"  # a further array: those of the annotators, if there are several
+# elsewhere: only its p(label | x) was given; none: the fit to several annotators had no features
+ESTIMATORS = ("default", "given", "elsewhere", "none")
 PLAIN_PARAMETERS = (
     *("negative", "noise", "cv", "calibrate", "refit", "decide"),
     *("n_jobs", "random_state", "verbose"),
@@ -102,10 +106,11 @@ def save(clf, path, *, overwrite=False) -> None:
     not saved. If the process is killed at the moment of replacing an old model, both models are
     left next to `path`, in folders named ``.<name>.writing-…``.
 
-    Everything that affects predictions is saved. Results for the training rows are not:
-    ``label_scores_``, ``label_proba_``, ``class_proba_``, ``class_proba_given_label_`` and
-    ``gap_``; an estimator may contain rows of its own. Parameters that JSON cannot represent (a
-    splitter as `cv`, a RandomState as `random_state`) have their defaults after loading.
+    Everything that affects predictions is saved, and so is what was found about annotators. Results
+    for the training rows are not: ``label_scores_``, ``label_proba_``, ``class_proba_``,
+    ``class_proba_given_label_`` and ``gap_``; an estimator may contain rows of its own. Parameters
+    that JSON cannot represent (a splitter as `cv`, a RandomState as `random_state`, a mapping as
+    `transition`) have their defaults after loading.
 
     Parameters
     ----------
@@ -163,8 +168,11 @@ def load(path, *, trusted=()) -> DecoupledClassifier:
         content = _read_json(handle)
         clf = _read_decoupling(content)
     with reading(path / ARRAYS) as handle:
-        _read_arrays(handle, clf)
+        _read_arrays(handle, clf, content["annotators"])
     clf.class_estimator_ = None
+    if content["estimator"] == "none":
+        clf.estimator_ = None
+        return clf
     if content["estimator"] == "elsewhere":
         clf.estimator_ = PrecomputedProba(clf.transition_.labels)
         return clf
@@ -221,9 +229,11 @@ def _write(clf, folder):
         name: np.array([] if array is None else array)
         for name, array in zip(ARRAY_NAMES, found, strict=True)
     }
+    if hasattr(clf, "annotators_"):
+        arrays[TRANSITIONS] = clf.transitions_.proba
     with open(folder / ARRAYS, "xb") as handle:  # np.savez may append .npz to a name
         np.savez(handle, **arrays)
-    if content["estimator"] != "elsewhere":
+    if content["estimator"] in ("default", "given"):
         skops = import_extra("skops.io", INSTALL)
         with open(folder / ESTIMATOR, "xb") as handle:
             skops.dump(clf.estimator_, handle)
@@ -242,6 +252,8 @@ def _describe(clf) -> dict:
     """Return everything but arrays and estimators, in types that JSON has."""
     names, model = getattr(clf, "feature_names_in_", None), clf.label_model_
     kind = "default" if clf.estimator is None else "given"
+    if clf.estimator_ is None:
+        kind = "none"
     return {
         "schema": SCHEMA,
         "looselabels": __version__,
@@ -265,7 +277,15 @@ def _describe(clf) -> dict:
         "n_rounds": clf.n_rounds_,
         "wrong_share_interval": model.wrong_share_interval,
         "candidate_losses": clf.candidate_losses_,
+        "annotators": _describe_annotators(clf) if hasattr(clf, "annotators_") else None,
     }
+
+
+def _describe_annotators(clf) -> dict:
+    """Return the names and the quality of the annotators, in types that JSON has."""
+    quality = {name: clf.annotator_quality_[name] for name in QUALITY}
+    quality = {k: getattr(v, "tolist", lambda v=v: v)() for k, v in quality.items()}
+    return {"names": list(clf.transitions_.annotators), "quality": quality}
 
 
 def _parameters(clf) -> dict:
@@ -277,7 +297,7 @@ def _parameters(clf) -> dict:
         if isinstance(value, str | int | float | None):
             parameters[name] = value
     parameters["strength"] = str(float(clf.strength))
-    if clf.transition is not None:
+    if isinstance(clf.transition, Transition):
         parameters["transition"] = _transition_to_json(clf.transition)
     model = clf.label_model_
     for name, names in _names_of(model.transition):
@@ -306,10 +326,12 @@ def _read_json(handle) -> dict:
     found = content.get("schema") if isinstance(content, dict) else content
     if found == 3:
         content = _upgrade(content)
+    elif found == 4:  # before there were annotators
+        content = content | {"annotators": None}
     elif found != SCHEMA:
         is_older = isinstance(found, int) and found < SCHEMA
         raise ValueError(
-            f"it has schema {short_repr(found)}; looselabels {__version__} reads schemas 3 and "
+            f"it has schema {short_repr(found)}; looselabels {__version__} reads schemas 3 to "
             f"{SCHEMA}. "
             + ("Fit and save the model again." if is_older else "A newer looselabels may read it.")
         )
@@ -343,6 +365,7 @@ def _upgrade(content) -> dict:
         "n_rounds": int(content["has_class_estimator"]),
         "wrong_share_interval": None,
         "candidate_losses": None,
+        "annotators": None,
     }
 
 
@@ -423,12 +446,15 @@ def _read_strength(text) -> float:
     return strength
 
 
-def _read_arrays(handle, clf):
+def _read_arrays(handle, clf, annotators):
     """Set the arrays; numbers that do not fit the names are refused."""
     check_archive(handle)
     classes, labels = clf.transition_.classes, clf.transition_.labels
     with np.load(handle, allow_pickle=False) as arrays:
-        match_names("it", arrays.files, ARRAY_NAMES)
+        known = ARRAY_NAMES if annotators is None else (*ARRAY_NAMES, TRANSITIONS)
+        match_names("it", arrays.files, known)
+        if annotators is not None:
+            _read_annotators(annotators, arrays[TRANSITIONS], clf)
         prior, ends, weights, factor, class_factor, objective = (arrays[k] for k in ARRAY_NAMES)
     clf.class_prior_ = numbers_by_name("class_prior", prior, classes)
     clf.class_prior_interval_ = None
@@ -447,6 +473,22 @@ def _read_arrays(handle, clf):
     clf.label_model_ = clf.label_model_._replace(
         class_prior=clf.class_prior_, class_prior_interval=clf.class_prior_interval_
     )
+
+
+def _read_annotators(content, proba, clf):
+    """Set what was found about annotators."""
+    match_names("annotators", content, ("names", "quality"))
+    match_names("quality", content["quality"], QUALITY)
+    names = tuple(tuple(name) if isinstance(name, list) else name for name in content["names"])
+    classes, labels = clf.transition_.classes, clf.transition_.labels
+    if proba.shape != (len(names), len(classes), len(labels)):
+        raise ValueError(f"transitions have shape {proba.shape}, which does not fit the names.")
+    check_row_stochastic("transitions", proba.reshape(-1, len(labels)))
+    clf.annotators_ = as_name_array(names)
+    clf.transitions_ = AnnotatorTransitions(names, proba, classes, labels)
+    quality = dict(content["quality"])
+    quality["confusions"] = [list(map(tuple, of_one)) for of_one in quality["confusions"]]
+    clf.annotator_quality_ = quality_table(names, quality)
 
 
 def _read_estimator(skops, handle, trusted):
@@ -478,5 +520,10 @@ def _check_classes(clf):
         if model.estimators_[0].n_outputs_ != n_classes:
             raise ValueError(f"it is not a forest of the classes of {DECOUPLING}.")
         model.classes_ = np.arange(n_classes)  # models of 0.1 have none
-    elif not np.isin(model.classes_, np.arange(n_classes)).all():
+    elif not np.isin(_class_columns(clf), np.arange(n_classes)).all():
         raise ValueError(f"its classes are not those of {DECOUPLING}.")
+
+
+def _class_columns(clf):
+    """Return the positions of the classes of the class estimator; a frozen one has names."""
+    return label_columns(clf.class_estimator_, Transition.identity(clf.transition_.classes))

@@ -1,0 +1,479 @@
+"""A classifier learns classes from the answers of several annotators."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.naive_bayes import GaussianNB
+
+from looselabels import DecoupledClassifier, Transition, load, save
+from looselabels.annotations import Annotations, annotations_to_table
+from looselabels.learning import annotated
+from looselabels.learning.training import Training
+from tests.learning.samples import crowd
+
+decoupled = partial(DecoupledClassifier, random_state=0)
+X, CLASSES, TABLE = crowd()
+FRAME = pd.DataFrame(TABLE, columns=[f"ann{a}" for a in range(TABLE.shape[1])])
+EXPERT = Transition.identity(["c", "d", "h"])
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return decoupled(LogisticRegression()).fit(X, FRAME)
+
+
+def share_right(clf, classes=CLASSES):
+    return np.mean(clf.classes_[clf.class_proba_given_label_.argmax(axis=1)] == classes)
+
+
+# ----------------------------------------------------------------------------------------- quality
+
+
+def test_features_and_answers_together_are_better_than_either_alone(fitted):
+    alone = decoupled().fit(None, FRAME)
+    by_features = np.mean(fitted.classes_[fitted.class_proba_.argmax(axis=1)] == CLASSES)
+    assert share_right(fitted) > max(share_right(alone), by_features) + 0.05
+
+
+def test_new_rows_are_predicted_better_than_by_a_plain_classifier_of_the_consensus():
+    scores = []
+    for seed in range(4):
+        rows, _, table = crowd(seed=seed, n_features=8)
+        others, truth, _ = crowd(1000, seed=seed + 10, n_features=8)
+        alone = decoupled().fit(None, table)
+        consensus = alone.classes_[alone.class_proba_given_label_.argmax(axis=1)]
+        plain = LogisticRegression().fit(rows, consensus)
+        ours = decoupled(LogisticRegression()).fit(rows, table)
+        scores.append((plain.score(others, truth), ours.score(others, truth)))
+        assert log_loss(truth, ours.predict_proba(others)) < 0.9
+    before, after = np.mean(scores, axis=0)
+    assert after > before + 0.01
+
+
+def test_probabilities_of_the_consensus_are_neither_too_certain_nor_too_uncertain():
+    rows, classes, table = crowd(1000, n_answers=1)
+    clf = decoupled(LogisticRegression()).fit(rows, table)
+    assert_allclose(
+        clf.class_proba_given_label_.max(axis=1).mean(), share_right(clf, classes), atol=0.06
+    )
+
+
+def test_annotators_are_ranked_by_how_often_they_are_right(fitted):
+    quality = fitted.annotator_quality_
+    assert quality["accuracy"].idxmax() == "ann0"
+    assert quality["accuracy"].idxmin() == "ann1"
+    assert quality.loc["ann0", "low"] > quality.loc["ann1", "high"]
+    assert_array_equal(quality["answers"], FRAME.notna().sum())
+    right = fitted.transitions_["ann0"].proba.diagonal()
+    assert (right > fitted.transitions_["ann1"].proba.diagonal()).all()
+
+
+def test_a_fit_predicts_all_rows_out_of_sample_at_most_six_times(monkeypatch):
+    calls = []
+
+    def counted(method):
+        def call(*args):
+            calls.append(1)
+            return method(*args)
+
+        return call
+
+    monkeypatch.setattr(Training, "score", counted(Training.score))
+    monkeypatch.setattr(Training, "learn", counted(Training.learn))
+    monkeypatch.setattr(annotated, "SMALL_CHANGE", 0.0)  # all rounds
+    decoupled().fit(X[:100], TABLE[:100])
+    assert len(calls) == 6
+
+
+def test_the_answers_for_a_row_reach_its_class_proba_only_through_other_rows():
+    """Without rounds there is no other row in between: only annotators and consensus can change."""
+    fixed = {name: EXPERT.with_noise(0.3) for name in FRAME}
+    changed = FRAME.copy()
+    changed.iloc[0] = FRAME.iloc[0].map({"c": "d", "d": "h", "h": "c"})
+    folds = [
+        (np.arange(1, 300), [0]),
+        ([0, *range(150, 300)], np.arange(1, 150)),
+        (np.arange(150), np.arange(150, 300)),
+    ]
+    one, other = (
+        decoupled(LogisticRegression(), fixed, cv=folds, refit=1, calibrate=None).fit(X, table)
+        for table in (FRAME, changed)
+    )
+    assert_allclose(one.class_proba_[0], other.class_proba_[0])
+    assert not np.allclose(one.class_proba_[1:150], other.class_proba_[1:150])
+    assert not np.allclose(one.class_proba_given_label_[0], other.class_proba_given_label_[0])
+
+
+# ------------------------------------------------------------------------------------------- input
+
+
+def test_a_table_with_one_column_gives_the_result_of_the_column():
+    column = FRAME[["ann2"]].fillna({"ann2": "c"})
+    with pytest.warns(DataConversionWarning):
+        table = decoupled(GaussianNB(), noise=0.1).fit(X, column)
+    with pytest.warns(DataConversionWarning):
+        array = decoupled(GaussianNB(), noise=0.1).fit(X, column.to_numpy())
+    alone = decoupled(GaussianNB(), noise=0.1).fit(X, column["ann2"])
+    for clf in (table, array):
+        assert_array_equal(clf.class_proba_given_label_, alone.class_proba_given_label_)
+        assert_array_equal(clf.predict_proba(X), alone.predict_proba(X))
+        assert not hasattr(clf, "annotators_")
+
+
+@pytest.mark.parametrize("form", ["array", "triples", "annotations"])
+def test_all_forms_of_the_same_answers_give_the_same_result(fitted, form):
+    rows, columns = np.nonzero(FRAME.notna())
+    labels = TABLE[rows, columns]
+    Y = {
+        "array": TABLE,
+        "annotations": Annotations.from_table(FRAME),
+        "triples": annotations_to_table(rows, FRAME.columns.to_numpy()[columns], labels),
+    }[form]
+    again = decoupled(LogisticRegression()).fit(X, Y)
+    assert_array_equal(again.class_proba_given_label_, fitted.class_proba_given_label_)
+    assert again.annotators_.tolist() == (list(range(8)) if form == "array" else list(FRAME))
+
+
+def test_answers_alone_are_enough(tmp_path):
+    clf = decoupled().fit(None, FRAME)
+    assert share_right(clf) > 0.6
+    assert_allclose(clf.class_proba_, np.tile(clf.class_prior_, (300, 1)), atol=0.05)
+    assert clf.n_rounds_ == 0
+    assert clf.class_estimator_ is None
+    given = clf.predict_proba_given_label(None, FRAME)
+    assert np.mean(given.argmax(axis=1) == clf.class_proba_given_label_.argmax(axis=1)) > 0.95
+    with pytest.raises(ValueError, match="fitted to answers without features"):
+        clf.predict(X)
+    save(clf, tmp_path / "model")
+    assert_array_equal(load(tmp_path / "model").predict_proba_given_label(None, FRAME), given)
+
+
+def test_sample_weights_count_rows(fitted):
+    twice = np.r_[np.arange(300), np.arange(50)]
+    weight = np.r_[np.full(50, 2.0), np.ones(250)]
+    by_weight = decoupled().fit(None, FRAME, sample_weight=weight)
+    by_rows = decoupled().fit(None, FRAME.iloc[twice])
+    for name in ("ann0", "ann5"):
+        assert_allclose(
+            by_weight.transitions_[name].proba, by_rows.transitions_[name].proba, atol=0.02
+        )
+    assert_allclose(by_weight.class_prior_, by_rows.class_prior_, atol=0.01)
+    heavy = decoupled(LogisticRegression()).fit(X, FRAME, sample_weight=weight)
+    assert not np.allclose(heavy.class_proba_, fitted.class_proba_)
+
+
+def test_rows_of_a_group_are_predicted_together(fitted):
+    groups = np.arange(300) // 3
+    grouped = decoupled(LogisticRegression()).fit(X, FRAME, groups=groups)
+    assert_array_equal(grouped.label_design_.groups.group_index, groups)
+    assert not np.allclose(grouped.class_proba_, fitted.class_proba_)
+
+
+def test_class_shares_that_are_specified_are_matched():
+    shares = {"c": 0.5, "d": 0.25, "h": 0.25}
+    clf = decoupled(LogisticRegression(), class_prior=shares).fit(X, FRAME)
+    assert_allclose(clf.class_proba_.mean(axis=0), [0.5, 0.25, 0.25], atol=1e-6)
+    assert_array_equal(clf.class_prior_, [0.5, 0.25, 0.25])
+    alone = decoupled(class_prior=shares).fit(None, FRAME)
+    assert_allclose(alone.class_proba_[0], [0.5, 0.25, 0.25])
+
+
+def test_rows_without_answers_are_predicted():
+    table = FRAME.copy()
+    table.iloc[:150] = None
+    clf = decoupled(LogisticRegression()).fit(X, table)
+    assert clf.label_design_.transition.labels == ("c", "d", "h", None)
+    assert_allclose(clf.class_proba_given_label_[:150], clf.class_proba_[:150], atol=1e-9)
+    truth = np.searchsorted(["c", "d", "h"], CLASSES)
+    assert np.mean(clf.class_proba_[:150].argmax(axis=1) == truth[:150]) > 0.65
+
+
+def test_a_default_fit_with_rows_without_answers_works():
+    table = TABLE.copy()
+    table[::4] = None
+    clf = decoupled().fit(X, table)
+    assert set(clf.candidate_losses_) == {"forest", "linear"}
+    assert share_right(clf) > 0.7
+
+
+def test_a_frozen_estimator_predicts_the_classes_as_it_is():
+    frozen = FrozenEstimator(LogisticRegression().fit(X[:100], CLASSES[:100]))
+    clf = decoupled(frozen).fit(X[100:], TABLE[100:])
+    assert clf.n_rounds_ == 0
+    assert clf.score(X, CLASSES) > 0.7
+    assert share_right(clf, CLASSES[100:]) > 0.8
+
+
+@pytest.mark.parametrize("refit", [False, 1, 2])
+def test_the_number_of_rounds_can_be_specified(refit):
+    clf = decoupled(LogisticRegression(), refit=refit).fit(X, FRAME)
+    assert clf.n_rounds_ == int(refit)
+    assert share_right(clf) > 0.75
+
+
+def test_a_table_after_a_column_and_a_column_after_a_table_leave_nothing_behind(fitted):
+    clf = clone(fitted).fit(X, CLASSES).fit(X, FRAME)
+    assert_array_equal(clf.class_proba_, fitted.class_proba_)
+    assert clf.gap_ is None
+    clf.fit(X, CLASSES)
+    assert not any(hasattr(clf, name) for name in ("annotators_", "transitions_"))
+    assert clf.predict_proba_given_label(X, CLASSES).shape == (300, 3)
+
+
+# --------------------------------------------------------------------------------------- prediction
+
+
+def test_new_rows_can_have_any_of_the_annotators(fitted):
+    some = FRAME[["ann3", "ann0"]].iloc[:40]
+    given = fitted.predict_proba_given_label(X[:40], some)
+    by_hand = fitted.predict_proba(X[:40])
+    for name in some:
+        transition = fitted.transitions_[name]
+        for row, label in enumerate(some[name]):
+            if isinstance(label, str):
+                by_hand[row] *= transition.proba[:, transition.labels.index(label)]
+    assert_allclose(given, by_hand / by_hand.sum(axis=1, keepdims=True), atol=1e-9)
+    unasked = some[["ann3"]].copy()
+    unasked.iloc[1:] = None
+    found = fitted.predict_proba_given_label(X[:40], unasked)
+    assert_allclose(found[1:], fitted.predict_proba(X[1:40]), atol=1e-9)
+
+
+def test_an_array_of_new_rows_needs_all_annotators(fitted):
+    found = fitted.predict_proba_given_label(X, TABLE)
+    assert_array_equal(found, fitted.predict_proba_given_label(X, FRAME))
+    with pytest.raises(ValueError, match=r"array with 3 columns; .* fitted to 8 annotators"):
+        fitted.predict_proba_given_label(X, TABLE[:, :3])
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (FRAME.rename(columns={"ann0": "bob"}), r"annotators names \['bob'\]; it can name"),
+        (FRAME.replace("c", "cat"), r"labels names \['cat'\]; it can name \['c', 'd', 'h'\]"),
+        (FRAME.iloc[:9], "Y has 9 rows; X has 300"),
+        (CLASSES, "must be a DataFrame or a 2-D array"),
+    ],
+)
+def test_answers_that_do_not_fit_the_classifier_are_refused(fitted, table, message):
+    with pytest.raises(ValueError, match=message):
+        fitted.predict_proba_given_label(X, table)
+
+
+# ------------------------------------------------------------------------ specified transitions
+
+
+def test_a_trusted_expert_decides():
+    clf = decoupled(LogisticRegression(), {"ann0": EXPERT}).fit(X, FRAME)
+    rows = FRAME["ann0"].notna().to_numpy()
+    found = clf.classes_[clf.class_proba_given_label_[rows].argmax(axis=1)]
+    assert_array_equal(found, FRAME["ann0"][rows])
+    assert_array_equal(clf.transitions_["ann0"].proba, np.eye(3))
+
+
+def test_coarse_labels_of_one_annotator_have_a_transition():
+    table = FRAME.copy()
+    table["ann0"] = table["ann0"].map({"c": "pet", "d": "pet", "h": "h"}).astype(object)
+    table = table.where(table.notna(), None)
+    coarse = Transition([[1, 0], [1, 0], [0, 1]], ["c", "d", "h"], ["pet", "h"])
+    clf = decoupled(LogisticRegression(), {"ann0": coarse}).fit(X, table)
+    assert clf.classes_.tolist() == ["c", "d", "h"]
+    assert clf.labels_.tolist() == ["c", "d", "h", "pet"]
+    pets = (table["ann0"] == "pet").to_numpy()
+    assert clf.class_proba_given_label_[pets, 2].max() < 1e-6
+    assert share_right(clf) > 0.75
+
+
+def test_one_transition_says_what_the_labels_of_all_annotators_mean():
+    meanings = Transition.from_meanings({"c": "c", "d": "d", "h": "h", "pet": ["c", "d"]})
+    table = FRAME.copy()
+    table["ann3"] = table["ann3"].replace({"c": "pet", "d": "pet"})
+    clf = decoupled(LogisticRegression(), meanings).fit(X, table)
+    assert share_right(clf) > 0.75
+    pet = clf.transitions_["ann3"].proba[:, clf.labels_.tolist().index("pet")]
+    assert pet[2] < min(pet[:2])
+
+
+def test_labeling_functions_that_abstain():
+    """A function that is silent where its class is not says something by its silence."""
+    rng = np.random.default_rng(0)
+    votes = np.full((300, 4), None, dtype=object)
+    for a, (k, share) in enumerate([("c", 0.9), ("d", 0.8), ("h", 0.9), ("h", 0.5)]):
+        fires = (k == CLASSES) & (rng.random(300) < share) | (rng.random(300) < 0.05)
+        votes[fires, a] = k
+    Y = Annotations.from_table(votes, missing_is_label=True)
+    clf = decoupled(LogisticRegression()).fit(X, Y)
+    assert clf.labels_.tolist() == ["c", "d", "h", None]
+    assert share_right(clf) > 0.85
+    silent = Annotations.from_table(votes[:, :3], missing_is_label=True)
+    fired = clf.predict_proba_given_label(X, Y)
+    assert_array_equal(clf.predict_proba_given_label(X, votes), fired)
+    assert not np.allclose(clf.predict_proba_given_label(X, silent), fired)
+
+
+@pytest.mark.parametrize(
+    ("transition", "message"),
+    [
+        ({"bob": EXPERT}, r"transition names \['bob'\]; it can name \['ann0'"),
+        ({"ann0": np.eye(3)}, "transition of annotator 'ann0' must be a Transition"),
+        ("identity", "transition must be a Transition, or a mapping"),
+        (
+            {"ann0": EXPERT, "ann1": Transition.identity(["c", "d"])},
+            r"must have the same classes; one has \('c', 'd', 'h'\), another one \('c', 'd'\)",
+        ),
+        (Transition.identity(["c", "d"]), "used the label 'h' in row .*, which no class has"),
+        (
+            {"ann0": Transition.identity(["c", "d"])},
+            "used the label 'h' in row .*, which no class has",
+        ),
+        (
+            Transition.partial(["c", "d", "h"]),
+            "transition has a missing label, but a missing answer",
+        ),
+    ],
+)
+def test_transitions_that_do_not_fit_the_answers_are_refused(transition, message):
+    with pytest.raises(ValueError, match=message):
+        decoupled(LogisticRegression(), transition).fit(X, FRAME)
+
+
+# --------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"negative": "other"},
+        {"noise": 0.1},
+        {"noise": "estimate"},
+        {"strength": 5},
+        {"label_weights": "costs"},
+        {"calibrate": "temperature"},
+        {"class_prior": "density-ratio"},
+    ],
+)
+def test_parameters_for_one_label_per_row_are_refused(parameters):
+    (name,) = parameters
+    with pytest.raises(ValueError, match=f"{name}=.* is for one label per row, but Y has several"):
+        decoupled(LogisticRegression(), **parameters).fit(X, FRAME)
+
+
+def test_known_classes_are_answers_of_an_expert():
+    with pytest.raises(ValueError, match=r"known_classes is for one label per row.*Add a column"):
+        decoupled().fit(X, FRAME, known_classes=CLASSES)
+
+
+def test_a_fitted_crowd_has_no_known_classes(fitted):
+    with pytest.raises(ValueError, match=r"known_classes is for one label per row.*Add a column"):
+        fitted.with_known_classes(CLASSES)
+
+
+def test_an_annotator_without_answers_is_like_the_others(fitted):
+    table = FRAME.assign(nobody=None)
+    clf = decoupled(LogisticRegression()).fit(X, table)
+    assert_allclose(clf.class_proba_given_label_, fitted.class_proba_given_label_, atol=0.05)
+    assert clf.annotator_quality_.loc["nobody", "answers"] == 0
+    low, high = clf.annotator_quality_.loc["nobody", ["low", "high"]]
+    assert high - low > 0.3
+
+
+def test_one_annotator_who_answered_all_rows_among_annotators_without_answers():
+    table = pd.DataFrame({"all": CLASSES, "none": None}, dtype=object)
+    clf = decoupled(LogisticRegression()).fit(X, table)
+    assert share_right(clf) > 0.9
+
+
+def test_annotators_who_always_say_the_same_are_not_believed(fitted):
+    table = FRAME.copy()
+    table["x"] = "c"
+    clf = decoupled(LogisticRegression()).fit(X, table)
+    assert share_right(clf) > share_right(fitted) - 0.05
+    assert np.ptp(clf.transitions_["x"].proba[:, 0]) < 0.3
+
+
+def test_all_answers_are_the_same():
+    table = np.full((20, 2), "c", dtype=object)
+    clf = decoupled().fit(X[:20], table)
+    assert_array_equal(clf.class_proba_given_label_, np.ones((20, 1)))
+    assert_array_equal(clf.predict(X), np.full(300, "c"))
+
+
+def test_label_sets_that_do_not_overlap_are_all_classes():
+    table = FRAME[["ann2", "ann3"]].copy()
+    table["ann3"] = table["ann3"].str.upper().astype(object)
+    table = table.where(table.notna(), None)
+    clf = decoupled(LogisticRegression()).fit(X, table)
+    assert clf.classes_.tolist() == ["C", "D", "H", "c", "d", "h"]
+    assert np.isfinite(clf.class_proba_given_label_).all()
+
+
+def test_many_annotators_with_one_answer_each():
+    """10,000 here; the inference itself is tested with 100,000."""
+    rng = np.random.default_rng(0)
+    n_rows = 5000
+    classes = rng.integers(2, size=n_rows)
+    rows = rng.standard_normal((n_rows, 2)) + classes[:, None]
+    row = np.repeat(np.arange(n_rows), 2)
+    label = np.where(rng.random(2 * n_rows) < 0.8, classes[row], 1 - classes[row])
+    Y = annotations_to_table(row, np.arange(2 * n_rows), label)
+    clf = decoupled(GaussianNB()).fit(rows, Y)
+    assert share_right(clf, classes) > 0.85
+    assert len(clf.transitions_) == len(clf.annotator_quality_) == 2 * n_rows
+    first, last = clf.transitions_[0].proba, clf.transitions_[9999].proba
+    assert_allclose(first, last, atol=0.2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "annotators", "labels", "options", "message"),
+    [
+        ([0, 0], ["a", "a"], ["c", "d"], {}, "row 0 has several answers by annotator 'a'"),
+        ([0, 9], ["a", "b"], ["c", "d"], {"n_rows": 5}, "rows contains 9; positions are between"),
+        (["x"], ["a"], ["c"], {"index": ["y", "z"]}, "rows contains 'x', which index does not"),
+    ],
+)
+def test_answers_that_cannot_be_are_refused(rows, annotators, labels, options, message):
+    with pytest.raises(ValueError, match=message):
+        annotations_to_table(rows, annotators, labels, **options)
+
+
+@pytest.mark.parametrize(
+    ("rows", "table", "message"),
+    [
+        (X, np.full((300, 2), None), "Y contains no answers"),
+        (X[:9], FRAME, "X has 9 rows; Y has 300"),
+        (X, FRAME.assign(ann1=0), "labels"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused_and_change_nothing(fitted, rows, table, message):
+    before = dict(vars(fitted))
+    with pytest.raises(ValueError, match=message):
+        fitted.fit(rows, table)
+    assert vars(fitted) == before
+
+
+# -------------------------------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), None, "frozen"])
+def test_a_saved_crowd_predicts_as_before(estimator, tmp_path):
+    pytest.importorskip("skops")
+    if estimator == "frozen":
+        estimator = FrozenEstimator(LogisticRegression().fit(X[:100], CLASSES[:100]))
+    clf = decoupled(estimator, {"ann0": EXPERT}).fit(X, FRAME)
+    save(clf, tmp_path / "crowd")
+    again = load(tmp_path / "crowd")
+    assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+    given = clf.predict_proba_given_label(X, FRAME)
+    assert_array_equal(again.predict_proba_given_label(X, FRAME), given)
+    assert_array_equal(again.annotators_, clf.annotators_)
+    assert again.transitions_["ann1"] == clf.transitions_["ann1"]
+    pd.testing.assert_frame_equal(again.annotator_quality_, clf.annotator_quality_)
+    assert again.n_rounds_ == clf.n_rounds_
