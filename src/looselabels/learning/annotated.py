@@ -43,9 +43,9 @@ from looselabels.transition import Transition
 MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
 SMALL_CHANGE = 0.04  # of p(class | x, answers), as a mean over rows: no further round
 QUALITY = ("answers", "accuracy", "low", "high", "confusions")
-# How often answers are wrong before x says something about it. With one or two answers per row they
-# do not say it themselves: they look better than they are, and x would be believed too little.
-GUESSED_NOISE = 0.5
+# Chance answers that are added before x says something about the annotators: with one answer per
+# row nobody disagrees, the answers look better than they are, and x would be believed too little.
+FIRST_CHANCE = 0.25
 
 
 class Annotated(NamedTuple):
@@ -58,12 +58,8 @@ class Annotated(NamedTuple):
     n_rounds: int = 0
 
 
-def infer_classes(design: AnnotationDesign, class_proba=None) -> AnnotatorInference:
-    """Infer classes and transitions, from p(class | x) of each row if it is known.
-
-    It never starts from an earlier inference. That could confirm itself: two answers that
-    contradict each other are always explained by one annotator who is perfect.
-    """
+def infer_classes(design: AnnotationDesign, class_proba=None, start=None) -> AnnotatorInference:
+    """Infer classes and transitions, from p(class | x) of each row if it is known."""
     weight, prior = design.sample_weight, design.class_prior
     if class_proba is None and prior is not None:
         class_proba = np.tile(prior, (len(design.annotations), 1))
@@ -73,6 +69,7 @@ def infer_classes(design: AnnotationDesign, class_proba=None) -> AnnotatorInfere
         design.transitions or None,
         designs=design.meaning if design.is_specified else None,
         sample_weight=None if weight is None else as_counts(weight),
+        start=start,
     )
 
 
@@ -130,8 +127,9 @@ def _apply_model(training, learned, design, found, calibrate) -> Annotated:
     class_proba = np.where(np.isnan(learned.class_proba), before, learned.class_proba)
     correction = Calibration(factor=None if of_classes is None else 1 / of_classes)
     if calibrate == "classes":
-        is_first = found.class_estimator is None
-        transitions = _guessed_transitions(design) if is_first else inference.transitions
+        transitions = inference.transitions
+        if found.class_estimator is None:
+            transitions = _add_chance(transitions, design.transitions)
         logs = answer_likelihood(transitions, design.annotations.answers)
         correction, _ = fit_class_calibration(
             class_proba, transition, None, labels.counts, of_classes, likelihood=np.exp(logs)
@@ -139,17 +137,16 @@ def _apply_model(training, learned, design, found, calibrate) -> Annotated:
     if design.class_prior is not None:
         correction = correction.match_shares(class_proba, design.class_prior, labels.counts)
     class_proba = correction.apply(class_proba)
-    return Annotated(infer_classes(design, class_proba), class_proba, correction, learned.estimator)
+    inference = infer_classes(design, class_proba, start=inference)
+    return Annotated(inference, class_proba, correction, learned.estimator)
 
 
-def _guessed_transitions(design) -> np.ndarray:
-    """Return transitions with `GUESSED_NOISE`, except for those that are specified."""
-    used = design.meaning.any(axis=0)
-    guess = (1 - GUESSED_NOISE) * design.meaning + GUESSED_NOISE * used / used.sum()
-    transitions = np.tile(guess, (len(design.annotations.annotators), 1, 1))
-    for annotator, specified in design.transitions.items():
-        transitions[annotator] = specified
-    return transitions
+def _add_chance(transitions, specified) -> np.ndarray:
+    """Return transitions with `FIRST_CHANCE` of equally likely labels, unless specified."""
+    chance = np.full(len(transitions), FIRST_CHANCE)
+    chance[list(specified)] = 0.0
+    chance = chance[:, None, None]
+    return (1 - chance) * transitions + chance / transitions.shape[2]
 
 
 # ------------------------------------------------------------------------------------- the results
