@@ -21,6 +21,7 @@ LAYERS = [
     *("estimation.confident", "estimation.errors", "estimation.noise"),
     *("estimation.class_prior", "estimation.noisy_positives", "estimation.transition"),
     *("estimation.annotator_levels", "estimation.annotator_accuracy", "estimation.annotators"),
+    "estimation.agreement",
     *("learning.unchanged", "learning.copies", "learning.density", "learning.trees"),
     *("learning.soft_labels", "learning.forest", "learning.linear", "learning.out_of_sample"),
     *("learning.weighted_copies", "learning.label_design", "learning.label_model"),

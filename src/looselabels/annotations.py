@@ -5,6 +5,7 @@ of rows and annotators: 3 answers each for a million rows are 3 million triples,
 annotators there are.
 """
 
+import warnings
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from looselabels._names import listed, read_column, read_names, sorted_labels
 from looselabels._validation import import_extra, short_repr, some_of
+from looselabels.exceptions import IdentifiabilityWarning
 
 
 class Answers(NamedTuple):
@@ -101,15 +103,17 @@ class Annotations:
         else:
             names = read_names("columns of Y", Y.columns)
             columns = [Y.iloc[:, a] if hasattr(Y, "iloc") else Y[:, a] for a in range(Y.shape[1])]
-        parts = [read_column(f"column {short_repr(a)} of Y", c) for a, c in zip(names, columns)]
+        parts = [
+            read_column(f"column {short_repr(name)} of Y", column)
+            for name, column in zip(names, columns, strict=True)
+        ]
         labels = _label_names(name for found, _ in parts for name in found)
         position = {name: s for s, name in enumerate(labels)} | {None: -1}
         table = [np.array([position[n] for n in found], np.intp)[index] for found, index in parts]
-        # answers sorted by row: columns are read one by one, so that no full table is needed
         given = [np.flatnonzero(column >= 0) for column in table]
         row = np.concatenate(given)
         annotator = np.repeat(np.arange(len(given)), [len(rows) for rows in given])
-        label = np.concatenate([column[rows] for column, rows in zip(table, given)])
+        label = np.concatenate([c[rows] for c, rows in zip(table, given, strict=True)])
         return cls._of(tuple(names), labels, row, annotator, label, Y.shape[0], missing_is_label)
 
     @classmethod
@@ -166,10 +170,11 @@ class Annotations:
         twice = (row[1:] == row[:-1]) & (annotator[1:] == annotator[:-1])
         if twice.any():
             i = int(np.argmax(twice))
+            first, second = (short_repr(labels[label[k]]) for k in (i, i + 1))
             raise ValueError(
-                f"row {row[i]} has several answers by annotator {short_repr(annotators[annotator[i]])}, "
-                f"{short_repr(labels[label[i]])} and {short_repr(labels[label[i + 1]])}; "
-                f"{twice.sum()} answers repeat a row and an annotator. Keep one of them."
+                f"row {row[i]} has several answers by annotator "
+                f"{short_repr(annotators[annotator[i]])}, {first} and {second}; {twice.sum()} "
+                "answers repeat a row and an annotator. Keep one of them."
             )
         missing = len(labels) if missing_is_label else None
         labels = (*labels, None) if missing_is_label else tuple(labels)
@@ -245,6 +250,33 @@ def read_annotations(y) -> Annotations | None:
     if isinstance(y, Annotations):
         return y
     return Annotations.from_table(y) if _is_table(y) and y.shape[1] > 1 else None
+
+
+def warn_if_label_sets_are_disjoint(annotations: Annotations):
+    """Warn if annotators use label sets without a common label, so that nothing connects them.
+
+    The labels of both sets are then different classes, although they may mean the same ones.
+    Annotators who used only one label say nothing about label sets.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    answers, n = annotations.answers, annotations.answers.n_labels
+    used = np.unique(answers.annotator * n + answers.label)
+    annotator, label = np.divmod(used, n)
+    linked = np.flatnonzero(annotator[1:] == annotator[:-1])
+    links = csr_array((np.ones(len(linked)), (label[linked], label[linked + 1])), shape=(n, n))
+    _, part = connected_components(links, directed=False)
+    sets = [np.flatnonzero(part == k) for k in np.flatnonzero(np.bincount(part) > 1)]
+    if len(sets) > 1:
+        names = [listed([annotations.labels[s] for s in found]) for found in sets[:2]]
+        warnings.warn(
+            f"No annotator uses labels of both {names[0]} and {names[1]}: they are taken to be "
+            "different classes. If they mean the same classes, pass transition=, a mapping from "
+            "annotator to Transition.",
+            IdentifiabilityWarning,
+            stacklevel=3,
+        )
 
 
 # -------------------------------------------------------------------------------------------- parts

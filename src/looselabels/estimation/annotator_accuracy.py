@@ -47,7 +47,7 @@ def count_right(annotator, right, wrong, weight, n_annotators) -> RightAnswers:
     >>> found = count_right(np.zeros(10, int), right, 1 - right, np.ones(10), 1)
     >>> a, b = found.beta()
     >>> float((a / (a + b))[0].round(2))
-    0.82
+    0.83
     """
 
     answers = annotator, right, wrong, weight, n_annotators

@@ -1,0 +1,143 @@
+"""Annotators who agree more than their transitions explain: copies, and those who influence others.
+
+Given the class, annotators are taken to be independent. Two annotators a and b then agree on a row
+with probability Σ_y p(y) Σ_s T_a[y, s] T_b[y, s], where p(y) is what x and the *other* annotators say
+about the class. Pairs that agree more often break this assumption: the consensus is then more
+certain than it should be. Copies are an extreme case, which can be counted once.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from looselabels.annotations import Answers
+from looselabels.estimation.annotators import IMPOSSIBLE, AnnotatorInference
+
+MIN_ROWS = 10  # rows that both annotators answered; with fewer nothing can be said
+MIN_EXCESS = 0.05  # smaller differences can come from rows that are hard for everyone
+MAX_PAIRS = 3_000_000  # pairs of answers that are compared; of more, evenly spaced rows are used
+
+
+class AgreeingPair(NamedTuple):
+    """Two annotators who agree more than their transitions explain."""
+
+    first: int  #: index of the annotator
+    second: int
+    n_rows: int  #: rows that both answered
+    agreement: float  #: share of these rows with equal answers
+    expected: float  #: the share if both answered independently
+    p_value: float  #: of such an agreement by chance, corrected for the number of pairs
+    is_copy: bool  #: whether all answers are equal
+
+
+def agreeing_pairs(found: AnnotatorInference, answers: Answers, level=0.05) -> list[AgreeingPair]:
+    """Return the pairs of annotators who agree more than their transitions explain.
+
+    Parameters
+    ----------
+    found : AnnotatorInference
+        The result of `infer_from_annotators` for these answers.
+    answers : Answers
+        All answers.
+    level : float
+        The probability of one or more false alarms, over all pairs (Bonferroni).
+
+    Returns
+    -------
+    list of AgreeingPair
+        The smallest p-value first. Pairs with fewer than 10 common rows are not tested.
+    """
+    from scipy.stats import betabinom
+
+    row, one, two = _pairs_of_answers(answers)
+    code, pair, n_rows = np.unique(
+        answers.annotator[one] * answers.n_annotators + answers.annotator[two],
+        return_inverse=True,
+        return_counts=True,
+    )
+    if not (n_rows >= MIN_ROWS).any():
+        return []
+    kept = (n_rows >= MIN_ROWS)[pair]
+    place = np.cumsum(n_rows >= MIN_ROWS) - 1
+    code, n_rows = code[n_rows >= MIN_ROWS], n_rows[n_rows >= MIN_ROWS]
+    row, one, two, pair = row[kept], one[kept], two[kept], place[pair[kept]]
+    first, second = np.divmod(code, answers.n_annotators)
+
+    expected = _expected_agreement(found, answers, row, one, two, pair, first, second) / n_rows
+    expected = np.clip(expected, 1e-6, 1 - 1e-6)
+    equal = answers.label[one] == answers.label[two]
+    agreed = np.bincount(pair, equal, len(code))
+    # transitions are estimates: the expected share is known as well as from this many answers
+    size = np.minimum(found.n_answers[first], found.n_answers[second])
+    p_value = betabinom.sf(agreed - 1, n_rows, expected * size, (1 - expected) * size)
+    p_value = np.minimum(p_value * len(code), 1)
+    hits = np.flatnonzero((p_value <= level) & (agreed / n_rows >= expected + MIN_EXCESS))
+    pairs = [
+        AgreeingPair(
+            int(first[i]),
+            int(second[i]),
+            int(n_rows[i]),
+            float(agreed[i] / n_rows[i]),
+            float(expected[i]),
+            float(p_value[i]),
+            bool(agreed[i] == n_rows[i]),
+        )
+        for i in hits
+    ]
+    return sorted(pairs, key=lambda pair: (pair.p_value, pair.first, pair.second))
+
+
+def merge_copies(answers: Answers, pairs: list[AgreeingPair]) -> tuple[Answers, np.ndarray]:
+    """Return the answers with copies counted once, and who stands for each annotator.
+
+    The answers of a copy become answers of the annotator that it copies; what both answered remains
+    once. The copy itself has no answers left.
+
+    >>> answers = Answers(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([1, 1, 0]), 2, 2, 2)
+    >>> merged, same_as = merge_copies(answers, [AgreeingPair(0, 1, 1, 1.0, 0.5, 0.0, True)])
+    >>> merged.row, merged.annotator, merged.label, same_as
+    (array([0, 1]), array([0, 0]), array([1, 0]), array([0, 0]))
+    """
+    same_as = np.arange(answers.n_annotators)
+    for pair in pairs:
+        if pair.is_copy:
+            ends = same_as[[pair.first, pair.second]]
+            same_as[same_as == ends.max()] = ends.min()
+    annotator = same_as[answers.annotator]
+    order = np.lexsort((annotator, answers.row))
+    row, annotator, label = answers.row[order], annotator[order], answers.label[order]
+    new = np.r_[True, (row[1:] != row[:-1]) | (annotator[1:] != annotator[:-1])][: len(row)]
+    return answers._replace(row=row[new], annotator=annotator[new], label=label[new]), same_as
+
+
+def _pairs_of_answers(answers: Answers):
+    """Return the row and the positions of both answers of each pair, the lower annotator first."""
+    n = answers.n_answers
+    ends = np.cumsum(n)
+    step = max(1, -(-int((n * (n - 1) // 2).sum()) // MAX_PAIRS))
+    parts = []
+    for m in np.unique(n[n > 1]):
+        rows = np.flatnonzero(n == m)[::step]
+        places = (ends[rows] - m)[:, None] + np.arange(m)
+        a, b = np.triu_indices(m, 1)
+        parts.append((np.repeat(rows, len(a)), places[:, a].ravel(), places[:, b].ravel()))
+    if not parts:
+        return np.zeros((3, 0), np.intp)
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+
+def _expected_agreement(found, answers, row, one, two, pair, first, second) -> np.ndarray:
+    """Return the expected number of equal answers of each pair, if both answer independently."""
+    transitions = found.transitions
+    if answers.missing_label is not None:  # both did answer: given that, and nothing else
+        transitions[:, :, answers.missing_label] = 0
+    equal = np.einsum("pys,pys->py", transitions[first], transitions[second])
+    answered = transitions.sum(axis=2)
+    both = answered[first] * answered[second]
+    logs = np.log(np.maximum(transitions, IMPOSSIBLE)).swapaxes(1, 2)
+    label, annotator = answers.label, answers.annotator
+    others = np.log(np.maximum(found.class_proba_given_label, IMPOSSIBLE))[row]
+    others -= logs[annotator[one], label[one]] + logs[annotator[two], label[two]]
+    others = np.exp(others - others.max(axis=1, keepdims=True))
+    share = (others * equal[pair]).sum(axis=1) / (others * both[pair]).sum(axis=1)
+    return np.bincount(pair, share, len(first))
