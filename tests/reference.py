@@ -99,3 +99,9 @@ def closest(anchor, label_proba, class_proba, transition):
         options={"ftol": 1e-14, "maxiter": 500},
     )
     return found.x
+
+
+def log_dirichlet_multinomial(counts, alpha) -> float:
+    """Return the log probability of a sequence of labels with these (fractional) counts."""
+    of_labels = sum(math.lgamma(a + c) - math.lgamma(a) for c, a in zip(counts, alpha, strict=True))
+    return math.lgamma(sum(alpha)) - math.lgamma(sum(alpha) + sum(counts)) + of_labels

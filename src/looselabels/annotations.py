@@ -7,6 +7,7 @@ annotators there are.
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +50,7 @@ class Answers(NamedTuple):
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Annotations:
     """Several labels per row, with the names of annotators and labels.
 
@@ -72,13 +74,13 @@ class Annotations:
     (array([0, 0, 1, 1]), array([0, 1, 1, 2]), array([0, 0, 1, 0]))
     """
 
-    __slots__ = ("annotators", "answers", "labels")
+    annotators: tuple
+    labels: tuple
+    answers: Answers
 
-    def __init__(self, annotators: tuple, labels: tuple, answers: Answers):
-        for array in answers[:3]:
+    def __post_init__(self):
+        for array in self.answers[:3]:
             array.setflags(write=False)
-        for name, value in (("annotators", annotators), ("labels", labels), ("answers", answers)):
-            object.__setattr__(self, name, value)
 
     @classmethod
     def from_table(cls, Y, *, missing_is_label=False) -> "Annotations":
@@ -99,7 +101,7 @@ class Annotations:
                 f"{short_repr(Y)}. For (row, annotator, label) triples use annotations_to_table."
             )
         if not hasattr(Y, "columns"):
-            names, columns = range(Y.shape[1]), list(Y.T)
+            names, columns = tuple(range(Y.shape[1])), list(Y.T)
         else:
             names = read_names("columns of Y", Y.columns)
             columns = [Y.iloc[:, a] if hasattr(Y, "iloc") else Y[:, a] for a in range(Y.shape[1])]
@@ -114,7 +116,7 @@ class Annotations:
         row = np.concatenate(given)
         annotator = np.repeat(np.arange(len(given)), [len(rows) for rows in given])
         label = np.concatenate([c[rows] for c, rows in zip(table, given, strict=True)])
-        return cls._of(tuple(names), labels, row, annotator, label, Y.shape[0], missing_is_label)
+        return cls._of(names, labels, row, annotator, label, Y.shape[0], missing_is_label)
 
     @classmethod
     def from_triples(
@@ -193,8 +195,8 @@ class Annotations:
     def to_frame(self):
         """Return a DataFrame with one column per annotator, None where there is no answer."""
         pandas = import_extra("pandas", "looselabels[tables]")
-        table = np.full((len(self), len(self.annotators)), None, dtype=object)
-        names = np.empty(len(self.labels), dtype=object)
+        table: np.ndarray = np.full((len(self), len(self.annotators)), None, dtype=object)
+        names: np.ndarray = np.empty(len(self.labels), dtype=object)
         names[:] = self.labels
         table[self.answers.row, self.answers.annotator] = names[self.answers.label]
         return pandas.DataFrame(table, columns=list(self.annotators), dtype=object)
@@ -206,15 +208,12 @@ class Annotations:
         if not isinstance(other, Annotations):
             return NotImplemented
         same_names = (self.annotators, self.labels) == (other.annotators, other.labels)
-        return same_names and all(map(np.array_equal, self.answers, other.answers))
+        return same_names and all(
+            np.array_equal(mine, theirs)  # type: ignore[arg-type]
+            for mine, theirs in zip(self.answers, other.answers, strict=True)
+        )
 
     __hash__ = None  # type: ignore[assignment]
-
-    def __setattr__(self, name, value):
-        raise AttributeError(f"Annotations cannot be changed; {name} is read-only.")
-
-    def __reduce__(self):
-        return Annotations, (self.annotators, self.labels, self.answers)
 
     def __repr__(self):
         return (

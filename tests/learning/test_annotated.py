@@ -396,17 +396,34 @@ def test_one_annotator_who_answered_all_rows_among_annotators_without_answers():
 
 def test_annotators_who_always_say_the_same_are_not_believed(fitted):
     table = FRAME.copy()
-    table["x"] = table["y"] = "c"
+    table["x"] = table["y"] = table["z"] = "c"
     clf = decoupled(LogisticRegression()).fit(X, table)
     assert share_right(clf) > share_right(fitted) - 0.05
     assert np.ptp(clf.transitions_["x"].proba[:, 0]) < 0.3
 
 
-def test_all_answers_are_the_same():
-    table = np.full((20, 2), "c", dtype=object)
-    clf = decoupled().fit(X[:20], table)
-    assert_array_equal(clf.class_proba_given_label_, np.ones((20, 1)))
-    assert_array_equal(clf.predict(X), np.full(300, "c"))
+def test_copies_of_an_annotator_count_once(tmp_path):
+    table = FRAME.copy()
+    for name in ("copy", "other copy"):
+        table[name] = table["ann1"]  # who answers by chance
+    alone = decoupled(LogisticRegression()).fit(X, FRAME)
+    clf = decoupled(LogisticRegression()).fit(X, table)
+    change = clf.class_proba_given_label_ - alone.class_proba_given_label_
+    assert np.abs(change).mean() < 0.01
+    assert clf.annotator_quality_["copy_of"].tolist() == [None] * 8 + ["ann1"] * 2
+    assert clf.annotator_quality_.loc["copy", "answers"] == FRAME["ann1"].notna().sum()
+    assert_array_equal(clf.transitions_["copy"].proba, clf.transitions_["ann1"].proba)
+    given = clf.predict_proba_given_label(X, table)
+    assert_array_equal(given, clf.predict_proba_given_label(X, table[list(FRAME)]))
+    only = clf.predict_proba_given_label(X, table[["copy", "other copy"]])
+    assert_array_equal(only, clf.predict_proba_given_label(X, FRAME[["ann1"]]))
+    save(clf, tmp_path / "copies")
+    assert_array_equal(load(tmp_path / "copies").predict_proba_given_label(X, table), given)
+
+
+def test_one_label_alone_is_refused():
+    with pytest.raises(ValueError, match="Y contains only one label, 'c'"):
+        decoupled().fit(X[:20], np.full((20, 2), "c", dtype=object))
 
 
 def test_label_sets_that_do_not_overlap_are_all_classes():

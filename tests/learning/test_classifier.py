@@ -184,7 +184,8 @@ def test_a_table_of_one_column_is_taken_with_a_warning():
         (np.linspace(0, 1, 60), "Unknown label type: .*continuous"),
         (["cat"] * 30 + [1] * 30, "labels must be of one type"),
         (np.arange("2026-01-01", "2026-03-02", dtype="datetime64[D]"), "contains times"),
-        (np.ones((60, 2)), "must be a column"),
+        (np.ones((60, 2, 2)), "must be a column"),
+        (np.ones((60, 2)), "only one label"),
         (["cat"] * 59, "inconsistent numbers of samples"),
     ],
 )

@@ -1,9 +1,10 @@
 """Annotators who agree more than their transitions explain: copies, and those who influence others.
 
 Given the class, annotators are taken to be independent. Two annotators a and b then agree on a row
-with probability Σ_y p(y) Σ_s T_a[y, s] T_b[y, s], where p(y) is what x and the *other* annotators say
-about the class. Pairs that agree more often break this assumption: the consensus is then more
-certain than it should be. Copies are an extreme case, which can be counted once.
+with probability Σ_y p(y) Σ_s T_a[y, s] T_b[y, s], where p(y) is what x and the *other* annotators
+say about the class. Pairs that agree more often break this assumption: the consensus is then more
+certain than it should be. Copies are an extreme case, which can be counted once. If most answers
+are by copies, they look like experts instead: nothing but x could tell the difference.
 """
 
 from typing import NamedTuple
@@ -11,9 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from looselabels.annotations import Answers
-from looselabels.estimation.annotators import IMPOSSIBLE, AnnotatorInference
+from looselabels.estimation.annotator_input import IMPOSSIBLE
+from looselabels.estimation.annotators import AnnotatorInference
 
 MIN_ROWS = 10  # rows that both annotators answered; with fewer nothing can be said
+MIN_EQUAL = 30  # equal answers of copies: careful annotators also agree on a few rows
 MIN_EXCESS = 0.05  # smaller differences can come from rows that are hard for everyone
 MAX_PAIRS = 3_000_000  # pairs of answers that are compared; of more, evenly spaced rows are used
 
@@ -108,6 +111,34 @@ def merge_copies(answers: Answers, pairs: list[AgreeingPair]) -> tuple[Answers, 
     row, annotator, label = answers.row[order], annotator[order], answers.label[order]
     new = np.r_[True, (row[1:] != row[:-1]) | (annotator[1:] != annotator[:-1])][: len(row)]
     return answers._replace(row=row[new], annotator=annotator[new], label=label[new]), same_as
+
+
+def copies(answers: Answers) -> np.ndarray:
+    """Return whom each annotator copies, by position; itself if nobody.
+
+    Copies gave equal answers to all of at least `MIN_EQUAL` rows that both answered; if "no answer"
+    is a label, both answered the same rows. Annotators who never make errors are copies as well, but
+    then nothing is lost: one of them is enough to know the class.
+
+    >>> row, annotator = np.divmod(np.arange(120), 3)
+    >>> label = np.where(annotator < 2, row % 2, row % 3 % 2)
+    >>> copies(Answers(row, annotator, label, 40, 3, 2))
+    array([0, 0, 2])
+    """
+    same_as, n = np.arange(answers.n_annotators), answers.n_annotators
+    _, one, two = _pairs_of_answers(answers)
+    pairs = answers.annotator[one] * n + answers.annotator[two]
+    code, pair, n_rows = np.unique(pairs, return_inverse=True, return_counts=True)
+    n_equal = np.bincount(pair, answers.label[one] == answers.label[two], len(code))
+    first, second = np.divmod(code, n)
+    is_copy = (n_equal == n_rows) & (n_rows >= MIN_EQUAL)
+    if answers.missing_label is not None:
+        n_answers = np.bincount(answers.annotator, minlength=n)
+        is_copy &= (n_answers[first] == n_rows) & (n_answers[second] == n_rows)
+    for ends in zip(first[is_copy], second[is_copy], strict=True):
+        joined = same_as[list(ends)]
+        same_as[same_as == joined.max()] = joined.min()
+    return same_as
 
 
 def _pairs_of_answers(answers: Answers):

@@ -1,9 +1,9 @@
 """From several labels per row to classes: p(class | x, answers) ∝ p(class | x) Π_a T_a[class, s_a].
 
     Y, what the user specified   ──design_annotations──▶  AnnotationDesign
-    AnnotationDesign             ──infer_classes───────▶  AnnotatorInference   from answers alone
-    AnnotatorInference           ──design_consensus────▶  LabelDesign          one label per row
-    Training of these labels     ──learn_from_answers──▶  Annotated            with features
+    AnnotationDesign             ──infer_from_answers──▶  Annotated      what answers alone say
+    Annotated                    ──design_consensus────▶  LabelDesign    one label per row
+    Training of these labels     ──learn_from_answers──▶  Annotated      what x and answers say
 
 The consensus, the most probable class given the answers, is a label like any other: folds, copies
 of rows and the choice of the estimator are those of `training`. Models then learn p(class | x) from
@@ -42,7 +42,7 @@ from looselabels.transition import Transition
 
 MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
 SMALL_CHANGE = 0.04  # of p(class | x, answers), as a mean over rows: no further round
-QUALITY = ("answers", "accuracy", "low", "high", "confusions")
+QUALITY = ("answers", "accuracy", "low", "high", "confusions", "copy_of")
 # Chance answers that are added before x says something about the annotators: with one answer per
 # row nobody disagrees, the answers look better than they are, and x would be believed too little.
 FIRST_CHANCE = 0.25
@@ -73,8 +73,8 @@ def infer_classes(design: AnnotationDesign, class_proba=None, start=None) -> Ann
     )
 
 
-def without_features(design: AnnotationDesign) -> Annotated:
-    """Return what the answers alone say: p(class | x) is the class share of all rows."""
+def infer_from_answers(design: AnnotationDesign) -> Annotated:
+    """Return what the answers alone say: p(class | x) is the class share for all rows."""
     found = infer_classes(design)
     prior = found.class_prior if design.class_prior is None else design.class_prior
     return Annotated(found, np.tile(prior, (len(design.annotations), 1)))
@@ -154,10 +154,9 @@ def _add_chance(transitions, specified) -> np.ndarray:
 
 def annotator_transitions(design: AnnotationDesign, found: AnnotatorInference):
     """Return the transition of each annotator by name."""
-    labels = design.annotations.labels
-    return AnnotatorTransitions(
-        design.annotations.annotators, found.transitions, design.classes, labels
-    )
+    annotators, labels = design.annotations.annotators, design.annotations.labels
+    proba = found.transitions[design.same_as]
+    return AnnotatorTransitions(annotators, proba, design.classes, labels, design.same_as)
 
 
 def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
@@ -180,15 +179,19 @@ def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
 def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
     """Return a table of the annotators: answers, accuracy with a 90 % interval, and confusions.
 
-    A confusion is a class, the wrong label that it gets, and its share of the answers.
+    A confusion is a class, the wrong label that it gets, and its share of the answers. A copy has
+    the accuracy of the annotator that it copies.
     """
-    accuracy = annotator_accuracy(found)
-    classes, labels = design.classes, design.annotations.labels
+    accuracy, classes, labels = annotator_accuracy(found), design.classes, design.annotations.labels
+    names = design.annotations.annotators
+    who = design.same_as
     confusions = [
-        [(classes[y], labels[s], share) for y, s, share in of_one] for of_one in accuracy.confusions
+        [(classes[y], labels[s], share) for y, s, share in accuracy.confusions[a]] for a in who
     ]
-    columns = (accuracy.n_answers, accuracy.accuracy, accuracy.low, accuracy.high, confusions)
-    return quality_table(design.annotations.annotators, dict(zip(QUALITY, columns, strict=True)))
+    copy_of = [None if a == position else names[a] for position, a in enumerate(who)]
+    numbers = [values[who] for values in (accuracy.accuracy, accuracy.low, accuracy.high)]
+    columns = (design.n_answers, *numbers, confusions, copy_of)
+    return quality_table(names, dict(zip(QUALITY, columns, strict=True)))
 
 
 def quality_table(annotators, columns: dict):
@@ -198,7 +201,9 @@ def quality_table(annotators, columns: dict):
     except ImportError:
         return {"annotator": list(annotators)} | columns
     index = pd.Index(annotators, name="annotator", tupleize_cols=False)
-    return pd.DataFrame(columns, index=index)
+    table = pd.DataFrame(columns, index=index)
+    # pandas would turn None into NaN
+    return table.assign(copy_of=pd.Series(columns["copy_of"], index, dtype=object))
 
 
 # ----------------------------------------------------------------------------------- the consensus

@@ -8,7 +8,8 @@ import numpy as np
 from looselabels._names import listed, numbers_by_name
 from looselabels._rows import on_simplex
 from looselabels._validation import check_class_prior, short_repr
-from looselabels.annotations import Annotations
+from looselabels.annotations import Annotations, Answers
+from looselabels.estimation.agreement import copies
 from looselabels.estimation.annotators import answer_likelihood
 from looselabels.estimation.calibration import TINY
 from looselabels.transition import Transition
@@ -17,13 +18,15 @@ from looselabels.transition import Transition
 class AnnotationDesign(NamedTuple):
     """Who answered what, what the answers mean, and what is specified about the annotators."""
 
-    annotations: Annotations  #: with the labels that only a specified transition has
+    annotations: Annotations  #: copies counted once; with all labels of specified transitions
     classes: tuple
     meaning: np.ndarray  #: (n_classes, n_labels): p(label | class) if no answer is wrong
     is_specified: bool  #: whether `meaning` follows from a specified transition
     transitions: dict  #: specified ones by the position of the annotator; they stay fixed
     class_prior: np.ndarray | None  #: as specified
     sample_weight: np.ndarray | None
+    n_answers: np.ndarray  #: of each annotator, copies included
+    same_as: np.ndarray  #: whom each annotator copies, by position; itself if nobody
 
     @property
     def has_answers(self) -> np.ndarray:
@@ -34,16 +37,18 @@ class AnnotationDesign(NamedTuple):
 class AnnotatorTransitions(Mapping):
     """The transition of each annotator, by name.
 
-    >>> found = AnnotatorTransitions(("ann", "bob"), np.eye(2)[[[0, 1], [1, 0]]], (0, 1), (0, 1))
+    >>> proba = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]]])
+    >>> found = AnnotatorTransitions(("ann", "bob"), proba, (0, 1), (0, 1), np.arange(2))
     >>> print(found["bob"])
     class  0  1
     0      0  1
     1      1  0
     """
 
-    def __init__(self, annotators: tuple, proba: np.ndarray, classes: tuple, labels: tuple):
+    def __init__(self, annotators: tuple, proba, classes: tuple, labels: tuple, same_as):
         self.annotators, self.proba = annotators, proba
         self.classes, self.labels = classes, labels
+        self.same_as = same_as  # whom each annotator copies
         self._position = {name: a for a, name in enumerate(annotators)}
 
     def __getitem__(self, name) -> Transition:
@@ -90,7 +95,9 @@ class AnnotatorTransitions(Mapping):
             n_labels=len(self.labels),
             missing_label=None if missing is None else int(what[missing]),
         )
-        return np.exp(answer_likelihood(self.proba[who], answers))
+        originals, position = np.unique(self.same_as[who], return_inverse=True)
+        answers = merge_annotators(answers, position, len(originals))
+        return np.exp(answer_likelihood(self.proba[originals], answers))
 
 
 def design_annotations(
@@ -132,13 +139,45 @@ def design_annotations(
     if None in columns and not meaning[:, columns[None]].any():
         meaning = (meaning + np.eye(len(columns))[columns[None]]) / 2
     meaning[~meaning.any(axis=1)] = 1.0  # a class that no label of these annotators names
+    if len(classes) < 2:
+        raise ValueError(
+            f"Y contains only one label, {short_repr(classes[0])}: there is nothing to learn. Add "
+            "rows with other labels, or pass a transition that names all classes."
+        )
     prior = None
     if class_prior is not None:
         prior = numbers_by_name("class_prior", class_prior, classes)
         prior = check_class_prior(prior, len(classes))
-    meaning = on_simplex(meaning)
-    specified = annotations, classes, meaning, bool(known), fixed
-    return AnnotationDesign(*specified, prior, sample_weight)
+    answers, n_annotators = annotations.answers, len(annotations.annotators)
+    same_as = copies(answers)
+    same_as[list(fixed)] = list(fixed)
+    merged = merge_annotators(answers, same_as, n_annotators)
+    return AnnotationDesign(
+        annotations=Annotations(annotations.annotators, annotations.labels, merged),
+        classes=classes,
+        meaning=on_simplex(meaning),
+        is_specified=bool(known),
+        transitions=fixed,
+        class_prior=prior,
+        sample_weight=sample_weight,
+        n_answers=np.bincount(answers.annotator, minlength=n_annotators),
+        same_as=same_as,
+    )
+
+
+def merge_annotators(answers: Answers, position, n_annotators) -> Answers:
+    """Return the answers by new annotators; of several answers for a row, the first remains.
+
+    >>> answers = Answers(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([1, 1, 0]), 2, 2, 2)
+    >>> merge_annotators(answers, np.array([0, 0]), 1).annotator
+    array([0, 0])
+    """
+    pairs = answers.row * n_annotators + position[answers.annotator]
+    pairs, first = np.unique(pairs, return_index=True)
+    row, annotator = np.divmod(pairs, n_annotators)
+    return answers._replace(
+        row=row, annotator=annotator, label=answers.label[first], n_annotators=n_annotators
+    )
 
 
 def check_parameters(clf, known_classes) -> None:

@@ -2,6 +2,7 @@
 
 import warnings
 from copy import copy
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -31,9 +32,9 @@ from looselabels.learning.annotated import (
     annotator_transitions,
     consensus_labels,
     design_consensus,
+    infer_from_answers,
     learn_from_answers,
     model_answers,
-    without_features,
 )
 from looselabels.learning.annotation_design import check_parameters, design_annotations
 from looselabels.learning.copies import group_rows
@@ -88,15 +89,21 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     It fits `estimator` to the labels as given, predicts each training row by a model that has not
     seen it, and infers the classes from these label probabilities and the transition.
 
+    If Y is a table with the answers of several annotators, each annotator has a transition of its
+    own, which is estimated, and classes are inferred from x and all answers of a row. `negative`,
+    `noise`, `strength` and `label_weights` are for one label per row.
+
     Parameters
     ----------
     estimator : classifier with predict_proba, default=None
         Estimates p(label | x). None: a `BalancedForestClassifier` or a linear model, whichever
         predicts the labels better out of sample. A ``FrozenEstimator`` is used as it is, with its
         own labels; `fit` then needs rows that it was not trained on.
-    transition : Transition, default=None
+    transition : Transition or mapping, default=None
         How labels arise from classes. None: ``Transition.from_labels(y, class_prior=class_prior)``,
-        that is, each label is a class, and missing labels are missing at random.
+        that is, each label is a class, and missing labels are missing at random. With several
+        annotators: what their labels mean if they are right, or a mapping from some annotators to
+        their transitions, which stay fixed.
     negative : name, default=None
         A class that has no label of its own: its rows are among the unlabeled ones (positive-
         unlabeled learning). Only if `transition` is None. Which share of the other classes is
@@ -162,7 +169,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         Out-of-sample p(label | x) of the training rows as the estimator gives it, with the labels,
         and the label weights of the distribution in which it was learned.
     transition_ : Transition
-        ``label_model_.transition``.
+        ``label_model_.transition``. With several annotators: of an average answer.
     estimator_ : classifier
         Estimates p(label | x), fitted to all rows.
     candidate_losses_ : dict or None
@@ -190,7 +197,16 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     sample_weight_ : array or None
         As given.
     objective_, gap_, n_iter_, converged_
-        Of the inference; see `infer`.
+        Of the inference; see `infer`. With several annotators see `infer_from_annotators`; there is
+        no ``gap_``.
+    annotators_ : array
+        The names of several annotators; this attribute and the next two exist only for these.
+    transitions_ : mapping
+        The transition of each annotator.
+    annotator_quality_ : DataFrame, or dict of columns if pandas is not installed
+        For each annotator: ``answers``, their number; ``accuracy``, the share that is right, with
+        ``low`` and ``high``, the ends of a 90 % interval; ``confusions``, the most frequent errors,
+        each as class, label and share of the answers; and ``copy_of``, whose answers it repeats.
 
     Examples
     --------
@@ -249,9 +265,12 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         Parameters
         ----------
         X : array, sparse matrix, DataFrame or list of shape (n_samples, n_features)
-            Whatever `estimator` accepts.
-        y : column of shape (n_samples,)
-            Labels: text, numbers, bool, categories.
+            Whatever `estimator` accepts. With several annotators also None: the classes are
+            inferred from their answers alone.
+        y : column of shape (n_samples,), or table of shape (n_samples, n_annotators)
+            Labels: text, numbers, bool, categories. In a DataFrame or 2-D array each column has the
+            answers of one annotator, and a missing value means that it was not asked. For answers
+            as (row, annotator, label), pass `looselabels.annotations.annotations_to_table`.
         sample_weight : array of shape (n_samples,), default=None
             How often each row counts.
         groups : column of shape (n_samples,), default=None
@@ -347,7 +366,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _fit_to_answers(self, estimator, X, design, groups, fit_params):
         """Fit to several labels per row; if X is None, without features."""
         self.candidate_losses_, self.rival_wrong_shares_ = None, {}
-        found = without_features(design)
+        found = infer_from_answers(design)
         if X is None:
             return self._keep_answers(None, design, None, None, found)
         (X,) = indexable(X)
@@ -465,8 +484,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def _keep(self, estimator, design, scores, found):
         """Set the fitted attributes."""
-        for name in OF_ANNOTATORS:  # of an earlier fit
-            vars(self).pop(name, None)
+        for name in filter(partial(hasattr, self), OF_ANNOTATORS):  # of an earlier fit
+            delattr(self, name)
         self._keep_model(found.model)
         self.estimator_, self.class_estimator_ = estimator, found.class_estimator
         self.label_design_, self._learned = design, found.learned

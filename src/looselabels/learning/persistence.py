@@ -475,18 +475,25 @@ def _read_arrays(handle, clf, annotators):
     )
 
 
+def _tuple_name(name):
+    return tuple(name) if isinstance(name, list) else name  # JSON has no tuples
+
+
 def _read_annotators(content, proba, clf):
     """Set what was found about annotators."""
     match_names("annotators", content, ("names", "quality"))
     match_names("quality", content["quality"], QUALITY)
-    names = tuple(tuple(name) if isinstance(name, list) else name for name in content["names"])
+    names = tuple(map(_tuple_name, content["names"]))
     classes, labels = clf.transition_.classes, clf.transition_.labels
     if proba.shape != (len(names), len(classes), len(labels)):
         raise ValueError(f"transitions have shape {proba.shape}, which does not fit the names.")
     check_row_stochastic("transitions", proba.reshape(-1, len(labels)))
     clf.annotators_ = as_name_array(names)
-    clf.transitions_ = AnnotatorTransitions(names, proba, classes, labels)
     quality = dict(content["quality"])
+    position = {name: a for a, name in enumerate(names)}
+    copied = map(_tuple_name, quality["copy_of"])
+    same_as = [a if of is None else position[of] for a, of in enumerate(copied)]
+    clf.transitions_ = AnnotatorTransitions(names, proba, classes, labels, np.array(same_as))
     quality["confusions"] = [list(map(tuple, of_one)) for of_one in quality["confusions"]]
     clf.annotator_quality_ = quality_table(names, quality)
 

@@ -1,0 +1,234 @@
+"""Passes over the answers of all annotators: classes from transitions, transitions from classes."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from looselabels._validation import check_sample_weight
+from looselabels.annotations import Answers
+from looselabels.estimation.annotator_input import (
+    IMPOSSIBLE,
+    UNLIKELY,
+    check_labels,
+    read_class_proba,
+    read_designs,
+    read_transitions,
+    sort_into_slots,
+)
+from looselabels.estimation.annotator_levels import (
+    STRENGTHS,
+    Layout,
+    Prior,
+    first_prior,
+    log_density,
+    posterior,
+    raise_evidence,
+    with_noise,
+)
+
+CLASS_STRENGTH = 30.0  # rows per class that equal class shares are worth
+FIRST_NOISE = 0.3  # chance answers of all annotators at the start: a soft majority vote
+BLOCK = 100_000  # answers that are taken together where each has numbers of its own
+MAX_JUMP = 32.0  # longest extrapolation, relative to the change that two passes make
+
+
+class Guess(NamedTuple):
+    """Everything that a pass starts from."""
+
+    counts: np.ndarray  # (n_slots, n_classes): expected answers
+    class_prior: np.ndarray
+    prior: Prior
+
+
+class Pass(NamedTuple):
+    """What one pass found."""
+
+    class_proba: np.ndarray  # p(class | x, answers) by the guess that the pass started from
+    objective: float  # of that guess
+    guess: Guess  # a better one
+
+
+class Problem(NamedTuple):
+    """All that stays the same during the inference."""
+
+    answers: Answers
+    votes: Any  # sparse, (n_rows, n_listed): which row has the answer of which slot
+    columns: Any  # its transpose
+    annotator: np.ndarray  # of each slot: first those of answers, then one per "no answer"
+    label: np.ndarray
+    layout: Layout  # of the slots of annotators whose transition is estimated
+    free: np.ndarray  # which slots these are
+    fixed: dict
+    known: np.ndarray  # (n_slots, n_classes): log T of the other annotators
+    log_proba: np.ndarray | None  # log p(class | x); None: class shares are estimated
+    weight: np.ndarray
+
+    @classmethod
+    def read(cls, class_proba, answers, transitions, designs, sample_weight) -> "Problem":
+        """Check the arguments and sort the answers into slots."""
+        if class_proba is not None:
+            class_proba = read_class_proba(class_proba, answers)
+        fixed = read_transitions(transitions, answers)
+        design, group = read_designs(designs, answers, class_proba, fixed)
+        votes, annotator, label = sort_into_slots(answers)
+        if answers.missing_label is not None:
+            annotator = np.r_[annotator, np.arange(answers.n_annotators)]
+            label = np.r_[label, np.full(answers.n_annotators, answers.missing_label)]
+        free = ~np.isin(annotator, list(fixed))
+        known = np.zeros((len(annotator), design.shape[1]))
+        for a, transition in fixed.items():
+            mine = annotator == a
+            known[mine] = np.log(np.maximum(transition.T[label[mine]], IMPOSSIBLE))
+        layout = Layout.of(annotator[free], label[free], group, design)
+        check_labels(layout)
+        weight = check_sample_weight(sample_weight, np.empty((answers.n_rows, 1)))
+        weight = np.ones(answers.n_rows) if weight is None else weight
+        log_proba = None if class_proba is None else np.log(np.maximum(class_proba, UNLIKELY))
+        slots = annotator, label, layout, free
+        return cls(answers, votes, votes.T.tocsr(), *slots, fixed, known, log_proba, weight)
+
+    def first_guess(self) -> Guess:
+        """Return a soft majority vote: annotators make no errors but chance, all the same rate."""
+        n_classes = self.known.shape[1]
+        equal = np.full(n_classes, 1 / n_classes)
+        start = self.layout.of_slots(with_noise(self.layout.design, FIRST_NOISE))
+        class_proba, _ = self.classes_given(np.log(np.maximum(start, IMPOSSIBLE)), equal)
+        return self.improve(class_proba, first_prior(self.layout))
+
+    def run_pass(self, guess: Guess) -> Pass:
+        """Infer the classes from a guess, and a better guess from the classes."""
+        known = posterior(self.layout, guess.prior, guess.counts)
+        class_proba, log_rows = self.classes_given(known.mean_log, guess.class_prior)
+        objective = self.weight @ log_rows + known.log_evidence.sum()
+        objective -= (guess.counts * known.mean_log).sum()
+        objective += log_density(guess.prior, self.layout.design)
+        if self.log_proba is None:
+            objective += CLASS_STRENGTH * np.log(guess.class_prior).sum()
+        return Pass(class_proba, float(objective), self.improve(class_proba, guess.prior))
+
+    def improve(self, class_proba, prior: Prior) -> Guess:
+        """Return counts, class shares and a prior that follow from the classes."""
+        counts = self.count_answers(class_proba)
+        class_prior = self.weight @ class_proba + CLASS_STRENGTH
+        class_prior /= class_prior.sum()
+        return Guess(counts, class_prior, raise_evidence(self.layout, prior, counts))
+
+    def count_answers(self, class_proba) -> np.ndarray:
+        """Return the expected answers of each estimated slot and class."""
+        weighted = class_proba * self.weight[:, None]
+        counts = self.columns @ weighted
+        if self.answers.missing_label is not None:
+            given = np.zeros((self.answers.n_annotators, counts.shape[1]))
+            np.add.at(given, self.annotator[: len(counts)], counts)
+            counts = np.vstack([counts, np.maximum(weighted.sum(axis=0) - given, 0)])
+        return counts[self.free]
+
+    def classes_given(self, logs, class_prior):
+        """Return p(class | x, answers) for log T of the estimated slots, and log p(answers)."""
+        of_slots, baseline = self.split(logs)
+        scores = self.votes @ of_slots
+        scores += (np.log(class_prior) if self.log_proba is None else self.log_proba) + baseline
+        return _normalize_rows(scores)
+
+    def split(self, logs):
+        """Return log T of the slots of answers, relative to "no answer", and the log of that."""
+        of_slots = self.known.copy()
+        of_slots[self.free] = logs
+        if self.answers.missing_label is None:
+            return of_slots, 0.0
+        listed = self.votes.shape[1]
+        silent = of_slots[listed:]
+        return of_slots[:listed] - silent[self.annotator[:listed]], silent.sum(axis=0)
+
+    def without_own_answers(self, guess: Guess, class_proba):
+        """Return p(class | x, answers) from transitions without the row's own answers.
+
+        Also return how likely each answer is, if it is right and if it is wrong, for the class that
+        x and the other annotators say the row has.
+        """
+        known = posterior(self.layout, guess.prior, guess.counts)
+        mean, size = np.exp(self.known), np.ones_like(self.known)
+        mean[self.free], size[self.free] = known.mean, known.size[self.layout.annotator]
+        silent = np.zeros((self.answers.n_annotators, mean.shape[1]))
+        if self.answers.missing_label is not None:
+            silent = np.log(mean[self.votes.shape[1] :])
+        right, wrong = self.right_and_wrong(guess.prior.common)
+        found, chances = np.empty_like(class_proba), np.empty((2, self.votes.nnz))
+        for rows in _blocks(self.votes):
+            slot, row, sums = _answers_of(self.votes, rows)
+            weight = self.weight[rows][row]
+            own = class_proba[rows][row] * (weight * self.free[slot])[:, None]
+            kept = np.log(np.maximum(mean[slot] * size[slot] - own, IMPOSSIBLE))
+            kept -= np.log(size[slot] - own)
+            scores = sums @ (kept - silent[self.annotator[slot]]) + silent.sum(axis=0)
+            of_x = np.log(guess.class_prior) if self.log_proba is None else self.log_proba[rows]
+            found[rows], _ = _normalize_rows(scores + of_x)
+            others = np.log(np.maximum(found[rows], IMPOSSIBLE))[row] - kept
+            others, _ = _normalize_rows(others)
+            block = slice(*self.votes.indptr[[rows.start, rows.stop]])
+            chances[0, block] = (others * right[slot]).sum(axis=1)
+            chances[1, block] = (others * wrong[slot]).sum(axis=1)
+        return found, chances
+
+    def right_and_wrong(self, common):
+        """Return p(label | class) of all slots among right answers, and among wrong answers."""
+        given = np.arange(self.answers.n_labels) != self.answers.missing_label
+        possible = self.layout.design > 0
+        parts = (self.layout.design * given, np.where(possible, 0, common) * given)
+        sums = [np.maximum(part.sum(axis=2, keepdims=True), IMPOSSIBLE) for part in parts]
+        return [self.of_slots(part / total) for part, total in zip(parts, sums, strict=True)]
+
+    def of_slots(self, cells) -> np.ndarray:
+        """Return the numbers of (n_groups, n_classes, n_labels) for all slots."""
+        return cells.swapaxes(1, 2)[self.layout.group[self.annotator], self.label]
+
+
+def extrapolate(first: Guess, second: Guess, third: Guess) -> Guess:
+    """Return where the passes are heading: a step along their change, longer if it is steady."""
+    a, b, c = (_as_vectors(guess) for guess in (first, second, third))
+    change = [y - x for x, y in zip(a, b, strict=True)]
+    bend = [z - y - d for y, z, d in zip(b, c, change, strict=True)]
+    length, curve = (np.sqrt(sum((x**2).sum() for x in xs)) for xs in (change, bend))
+    step = float(np.clip(length / max(curve, 1e-300), 1, MAX_JUMP))
+    moved = [x + 2 * step * d + step**2 * v for x, d, v in zip(a, change, bend, strict=True)]
+    counts, strength = np.maximum(moved[0], 0) ** 2, np.clip(np.exp(moved[1]), *STRENGTHS)
+    class_prior, common, shares = (np.maximum(x, 1e-8) ** 2 for x in moved[2:])
+    common *= first.prior.common > 0
+    common /= common.sum(axis=2, keepdims=True)
+    prior = Prior(common, strength, shares / shares.sum(axis=0))
+    return Guess(counts, class_prior / class_prior.sum(), prior)
+
+
+def _as_vectors(guess: Guess) -> list[np.ndarray]:
+    """Return square roots and logarithms, in which steps of EM are about equally long."""
+    common, strength, shares = guess.prior
+    roots = [np.sqrt(x) for x in (guess.class_prior, common, shares)]
+    return [np.sqrt(guess.counts), np.log(strength), *roots]
+
+
+def _normalize_rows(scores) -> tuple[np.ndarray, np.ndarray]:
+    """Return exp(scores) divided by its row sums, and the logs of these; `scores` is used up."""
+    top = scores.max(axis=1, keepdims=True)
+    scores -= top
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=1, keepdims=True)
+    scores /= total
+    return scores, (top + np.log(total))[:, 0]
+
+
+def _blocks(votes):
+    """Yield slices of rows, so that numbers per answer and class take little memory."""
+    n_rows, per_row = votes.shape[0], max(1, votes.nnz // max(votes.shape[0], 1))
+    size = max(1, BLOCK // per_row)
+    yield from (slice(i, min(i + size, n_rows)) for i in range(0, n_rows, size))
+
+
+def _answers_of(votes, rows):
+    """Return slot and row of the answers in a block of rows, and the matrix that sums them."""
+    from scipy.sparse import csr_array
+
+    ends = votes.indptr[rows.start : rows.stop + 1]
+    slot, ends = votes.indices[ends[0] : ends[-1]], ends - ends[0]
+    row = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    ones, place = np.ones(len(slot)), np.arange(len(slot))
+    return slot, row, csr_array((ones, place, ends), shape=(len(ends) - 1, len(slot)))

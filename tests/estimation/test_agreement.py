@@ -1,0 +1,82 @@
+"""Annotators who agree more than their transitions explain."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from looselabels.annotations import Answers
+from looselabels.estimation.agreement import AgreeingPair, agreeing_pairs, merge_copies
+from looselabels.estimation.annotators import infer_from_annotators
+from tests.estimation.crowds import crowd
+
+
+def with_copy(answers, original, copy, rows):
+    """Return answers in which `copy` repeats the answers of `original` in some rows."""
+    table = np.full((answers.n_rows, answers.n_annotators), -1)
+    table[answers.row, answers.annotator] = answers.label
+    table[:, copy] = -1
+    table[rows, copy] = table[rows, original]
+    row, annotator = np.nonzero(table >= 0)
+    return answers._replace(row=row, annotator=annotator, label=table[row, annotator])
+
+
+@pytest.mark.parametrize(("n_annotators", "n_classes"), [(6, 2), (20, 4), (40, 10)])
+def test_independent_annotators_are_no_pair(n_annotators, n_classes):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        answers, *_ = crowd(rng, 500, n_annotators, n_classes, per_row=5)
+        assert agreeing_pairs(infer_from_annotators(None, answers), answers) == []
+
+
+def average_annotator(transitions):
+    """Return the first annotator but the last one that is right in about 70 % of its answers."""
+    return int(np.abs(transitions[:-1, 0, 0] - 0.7).argmin())
+
+
+def test_a_copy_is_found_and_counted_once(rng):
+    answers, _, transitions = crowd(rng, 1000, 20, 4, per_row=5)
+    original = average_annotator(transitions)
+    copied = with_copy(answers, original, copy=19, rows=np.arange(500))
+    pairs = agreeing_pairs(infer_from_annotators(None, copied), copied)
+    assert [pair[:2] for pair in pairs if pair.is_copy] == [(original, 19)]
+    assert pairs[0].agreement == 1
+    assert pairs[0].expected < 0.8
+    merged, same_as = merge_copies(copied, pairs)
+    assert same_as[19] == original
+    assert len(copied.row) - len(merged.row) == pairs[0].n_rows
+    without = with_copy(answers, original, copy=19, rows=[])
+    assert all(map(np.array_equal, merged[:3], without[:3]))
+
+
+def test_annotators_who_are_both_perfect_are_no_copies(rng):
+    answers, classes, _ = crowd(rng, 500, 20, 4, per_row=6)
+    perfect = np.isin(answers.annotator, [5, 6])
+    answers = answers._replace(label=np.where(perfect, classes[answers.row], answers.label))
+    assert agreeing_pairs(infer_from_annotators(None, answers), answers) == []
+
+
+def test_an_annotator_who_looks_at_another_is_found_but_is_no_copy(rng):
+    answers, _, transitions = crowd(rng, 1500, 20, 4, per_row=6)
+    original = average_annotator(transitions)
+    copied = with_copy(answers, original, copy=19, rows=np.arange(1500))
+    wrong = (copied.annotator == 19) & (rng.random(len(copied.row)) < 0.2)
+    copied = copied._replace(label=np.where(wrong, (copied.label + 1) % 4, copied.label))
+    pairs = agreeing_pairs(infer_from_annotators(None, copied), copied)
+    assert pairs[0][:2] == (original, 19)
+    assert not any(pair.is_copy for pair in pairs)
+
+
+def test_few_common_rows_say_nothing():
+    answers = Answers(np.arange(8) // 2, np.arange(8) % 2, np.zeros(8, int), 4, 2, 2)
+    assert agreeing_pairs(infer_from_annotators(None, answers), answers) == []
+    alone = Answers(np.arange(8), np.zeros(8, int), np.zeros(8, int), 8, 1, 2)
+    assert agreeing_pairs(infer_from_annotators(None, alone), alone) == []
+
+
+def test_copies_of_copies_become_one_annotator():
+    answers = Answers(np.array([0, 0, 0, 1]), np.array([0, 1, 2, 2]), np.zeros(4, int), 2, 4, 2)
+    pairs = [AgreeingPair(1, 2, 9, 1.0, 0.5, 0.0, True), AgreeingPair(0, 1, 9, 1.0, 0.5, 0.0, True)]
+    merged, same_as = merge_copies(answers, pairs)
+    assert_array_equal(same_as, [0, 0, 0, 3])
+    assert_array_equal(merged.row, [0, 1])
+    assert_array_equal(merged.annotator, [0, 0])

@@ -1,0 +1,96 @@
+"""What is expected of annotators, and what their answers say about them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from looselabels.estimation.annotator_levels import (
+    CHANCE,
+    Layout,
+    Prior,
+    first_prior,
+    log_density,
+    log_evidence,
+    posterior,
+    raise_evidence,
+)
+from tests.reference import log_dirichlet_multinomial
+
+
+@pytest.fixture
+def layout():
+    """Return two groups, the second one without the label 2; one annotator has no answers."""
+    design = np.array([np.eye(3), [[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0]]])
+    annotator, label = np.array([0, 0, 0, 1, 1, 2, 2]), np.array([0, 1, 2, 0, 2, 0, 1])
+    return Layout.of(annotator, label, np.array([0, 0, 1, 0]), design)
+
+
+@pytest.fixture
+def prior(rng, layout):
+    common = rng.dirichlet(np.ones(3), size=(2, 3)) * (layout.design.max(axis=1) > 0)[:, None]
+    common /= common.sum(axis=2, keepdims=True)
+    shares = rng.dirichlet(np.ones(len(CHANCE)), size=2).T
+    return Prior(common, rng.uniform(5, 50, size=(len(CHANCE), 2)), shares)
+
+
+def full_table(layout, counts):
+    table = np.zeros((4, 3, 3))
+    table[layout.annotator, :, layout.label] = counts
+    return table
+
+
+def test_the_evidence_is_that_of_dirichlet_multinomial_counts(rng, layout, prior):
+    counts = rng.gamma(1, size=(7, 3))
+    found = log_evidence(layout, prior, counts)
+    table = full_table(layout, counts)
+    for level, chance in enumerate(CHANCE):
+        for a, g in enumerate(layout.group):
+            expected = np.log(prior.shares[level, g])
+            used = layout.design[g].any(axis=0)
+            for y in range(3):
+                mean = (1 - chance) * prior.common[g, y] + chance * used / used.sum()
+                alpha = (prior.strength[level, g] * mean)[used]
+                expected += log_dirichlet_multinomial(table[a, y][used], alpha)
+            assert found[level, a] == pytest.approx(expected)
+
+
+def test_a_step_raises_the_evidence(rng, layout, prior):
+    counts = rng.gamma(2, 3, size=(7, 3))
+    values = []
+    for _ in range(30):
+        found = posterior(layout, prior, counts)
+        values.append(found.log_evidence.sum() + log_density(prior, layout.design))
+        prior = raise_evidence(layout, prior, counts)
+    assert np.diff(values).min() > -1e-9
+    assert values[-1] > values[0] + 1
+
+
+def test_an_annotator_without_answers_has_the_levels_of_its_group(layout, prior, rng):
+    found = posterior(layout, prior, rng.gamma(1, size=(7, 3)))
+    assert_allclose(found.levels[:, 3], prior.shares[:, 0])
+    assert found.log_evidence[3] == pytest.approx(0)
+
+
+def test_means_are_a_mixture_over_levels(rng, layout, prior):
+    counts = rng.gamma(1, size=(7, 3))
+    found = posterior(layout, prior, counts)
+    table, pseudocounts = full_table(layout, counts), prior.pseudocounts(layout.design)
+    for slot, (a, s) in enumerate(zip(layout.annotator, layout.label, strict=True)):
+        filled = table[a] + pseudocounts[:, layout.group[a]]
+        means = (filled / filled.sum(axis=2, keepdims=True))[:, :, s]
+        assert_allclose(found.mean[slot], found.levels[:, a] @ means)
+    assert (found.mean_log < np.log(found.mean)).all()
+
+
+def test_levels_tell_experts_from_spammers():
+    annotator, label = np.divmod(np.arange(6), 3)
+    layout = Layout.of(annotator, label, np.zeros(2, int), np.eye(3)[None])
+    counts = np.vstack([10 * np.eye(3), np.full((3, 3), 10 / 3)])
+    levels = posterior(layout, first_prior(layout), counts).levels
+    assert CHANCE[levels.argmax(axis=0)].tolist() == [0.0, 1.0]
+
+
+def test_zeros_of_the_label_set_stay(layout, rng):
+    found = raise_evidence(layout, first_prior(layout), rng.gamma(1, size=(7, 3)))
+    assert (found.common[1][:, 2] == 0).all()
+    assert_allclose(found.common.sum(axis=2), 1)
