@@ -5,7 +5,13 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from looselabels.annotations import Answers
-from looselabels.estimation.agreement import AgreeingPair, agreeing_pairs, merge_copies
+from looselabels.estimation.agreement import (
+    AgreeingPair,
+    EqualPair,
+    agreeing_pairs,
+    equal_pairs,
+    merge_copies,
+)
 from looselabels.estimation.annotators import infer_from_annotators
 from tests.estimation.crowds import crowd
 
@@ -80,3 +86,22 @@ def test_copies_of_copies_become_one_annotator():
     assert_array_equal(same_as, [0, 0, 0, 3])
     assert_array_equal(merged.row, [0, 1])
     assert_array_equal(merged.annotator, [0, 0])
+
+
+def test_equal_answers_are_found_without_an_inference(rng):
+    answers, *_ = crowd(rng, 1000, 20, 4, per_row=5)
+    copied = with_copy(answers, original=3, copy=19, rows=np.arange(500))
+    ((first, second, n_rows),) = equal_pairs(copied)
+    assert (first, second) == (3, 19)
+    assert n_rows == np.sum(copied.annotator == 19)
+
+
+def test_silent_functions_are_equal_only_if_they_answer_the_same_rows():
+    row = np.r_[np.arange(100), np.arange(100), np.arange(50, 150)]
+    answers = Answers(
+        row, np.repeat([0, 1, 2], 100), np.zeros(300, int), 150, 3, 2, missing_label=1
+    )
+    order = np.lexsort((answers.annotator, answers.row))
+    answers = answers._replace(row=answers.row[order], annotator=answers.annotator[order])
+    assert equal_pairs(answers) == [EqualPair(0, 1, 100)]
+    assert len(equal_pairs(answers._replace(missing_label=None))) == 3

@@ -280,6 +280,7 @@ def test_a_trusted_expert_decides():
     found = clf.classes_[clf.class_proba_given_label_[rows].argmax(axis=1)]
     assert_array_equal(found, FRAME["ann0"][rows])
     assert_array_equal(clf.transitions_["ann0"].proba, np.eye(3))
+    assert_allclose(clf.annotator_quality_.loc["ann0", ["accuracy", "low", "high"]].tolist(), 1)
 
 
 def test_coarse_labels_of_one_annotator_have_a_transition():
@@ -419,6 +420,13 @@ def test_copies_of_an_annotator_count_once(tmp_path):
     assert_array_equal(only, clf.predict_proba_given_label(X, FRAME[["ann1"]]))
     save(clf, tmp_path / "copies")
     assert_array_equal(load(tmp_path / "copies").predict_proba_given_label(X, table), given)
+
+
+def test_experts_who_agree_because_they_are_right_are_no_copies():
+    table = FRAME.assign(expert=CLASSES, other=CLASSES)
+    clf = decoupled(LogisticRegression()).fit(X, table)
+    assert clf.annotator_quality_["copy_of"].tolist() == [None] * 10
+    assert share_right(clf) > 0.98
 
 
 def test_one_label_alone_is_refused():

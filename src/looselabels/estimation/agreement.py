@@ -16,7 +16,7 @@ from looselabels.estimation.annotator_input import IMPOSSIBLE
 from looselabels.estimation.annotators import AnnotatorInference
 
 MIN_ROWS = 10  # rows that both annotators answered; with fewer nothing can be said
-MIN_EQUAL = 30  # equal answers of copies: careful annotators also agree on a few rows
+MIN_EQUAL = 30  # equal answers of copies; with fewer, equal answers are soon chance
 MIN_EXCESS = 0.05  # smaller differences can come from rows that are hard for everyone
 MAX_PAIRS = 3_000_000  # pairs of answers that are compared; of more, evenly spaced rows are used
 
@@ -101,11 +101,7 @@ def merge_copies(answers: Answers, pairs: list[AgreeingPair]) -> tuple[Answers, 
     >>> merged.row, merged.annotator, merged.label, same_as
     (array([0, 1]), array([0, 0]), array([1, 0]), array([0, 0]))
     """
-    same_as = np.arange(answers.n_annotators)
-    for pair in pairs:
-        if pair.is_copy:
-            ends = same_as[[pair.first, pair.second]]
-            same_as[same_as == ends.max()] = ends.min()
+    same_as = join([pair for pair in pairs if pair.is_copy], answers.n_annotators)
     annotator = same_as[answers.annotator]
     order = np.lexsort((annotator, answers.row))
     row, annotator, label = answers.row[order], annotator[order], answers.label[order]
@@ -113,31 +109,74 @@ def merge_copies(answers: Answers, pairs: list[AgreeingPair]) -> tuple[Answers, 
     return answers._replace(row=row[new], annotator=annotator[new], label=label[new]), same_as
 
 
-def copies(answers: Answers) -> np.ndarray:
-    """Return whom each annotator copies, by position; itself if nobody.
+class EqualPair(NamedTuple):
+    """Two annotators with equal answers to all rows that both answered."""
 
-    Copies gave equal answers to all of at least `MIN_EQUAL` rows that both answered; if "no answer"
-    is a label, both answered the same rows. Annotators who never make errors are copies as well, but
-    then nothing is lost: one of them is enough to know the class.
+    first: int  #: index of the annotator
+    second: int
+    n_rows: int  #: rows that both answered
+
+
+def equal_pairs(answers: Answers) -> list[EqualPair]:
+    """Return the pairs of annotators with equal answers to all of at least `MIN_EQUAL` rows.
+
+    If "no answer" is a label, both answered the same rows: otherwise all functions that vote for
+    one class only would be equal.
 
     >>> row, annotator = np.divmod(np.arange(120), 3)
     >>> label = np.where(annotator < 2, row % 2, row % 3 % 2)
-    >>> copies(Answers(row, annotator, label, 40, 3, 2))
-    array([0, 0, 2])
+    >>> equal_pairs(Answers(row, annotator, label, 40, 3, 2))
+    [EqualPair(first=0, second=1, n_rows=40)]
     """
-    same_as, n = np.arange(answers.n_annotators), answers.n_annotators
     _, one, two = _pairs_of_answers(answers)
-    pairs = answers.annotator[one] * n + answers.annotator[two]
-    code, pair, n_rows = np.unique(pairs, return_inverse=True, return_counts=True)
-    n_equal = np.bincount(pair, answers.label[one] == answers.label[two], len(code))
-    first, second = np.divmod(code, n)
-    is_copy = (n_equal == n_rows) & (n_rows >= MIN_EQUAL)
+    who = answers.annotator
+    pairs, pair, n_rows = np.unique(
+        who[one] * answers.n_annotators + who[two], return_inverse=True, return_counts=True
+    )
+    n_equal = np.bincount(pair, answers.label[one] == answers.label[two], len(pairs))
+    first, second = np.divmod(pairs, answers.n_annotators)
+    is_equal = (n_equal == n_rows) & (n_rows >= MIN_EQUAL)
     if answers.missing_label is not None:
-        n_answers = np.bincount(answers.annotator, minlength=n)
-        is_copy &= (n_answers[first] == n_rows) & (n_answers[second] == n_rows)
-    for ends in zip(first[is_copy], second[is_copy], strict=True):
-        joined = same_as[list(ends)]
-        same_as[same_as == joined.max()] = joined.min()
+        n_answers = np.bincount(who, minlength=answers.n_annotators)
+        is_equal &= (n_answers[first] == n_rows) & (n_answers[second] == n_rows)
+    found = np.column_stack([first, second, n_rows])[is_equal]
+    return [EqualPair(*numbers) for numbers in found.tolist()]
+
+
+def unexplained_by_accuracy(pairs: list[EqualPair], right, wrong, level=1e-6) -> list[EqualPair]:
+    """Return the pairs that are too inaccurate to have equal answers by chance: copies.
+
+    What others say about an annotator gives its accuracy the distribution Beta(right, wrong). Two
+    annotators of accuracy r are right in all n rows with probability r^2n, of which the mean is
+    taken; equal answers that are all wrong are explained in the same way. The level is low: copies
+    that are accurate do little harm, and experts are more accurate than others can confirm.
+
+    >>> pair = EqualPair(0, 1, 40)
+    >>> unexplained_by_accuracy([pair], np.array([70.0, 70.0]), np.array([30.0, 30.0]))
+    [EqualPair(first=0, second=1, n_rows=40)]
+    >>> unexplained_by_accuracy([pair], np.array([100.0, 100.0]), np.array([2.0, 2.0]))
+    []
+    """
+    from scipy.special import betaln
+
+    def is_unexplained(pair):
+        a, b = right[pair.first], wrong[pair.first]
+        chance = max(betaln(a + 2 * pair.n_rows, b), betaln(a, b + 2 * pair.n_rows)) - betaln(a, b)
+        return chance <= np.log(level)
+
+    return [pair for pair in pairs if is_unexplained(pair)]
+
+
+def join(pairs: list, n_annotators: int) -> np.ndarray:
+    """Return for each annotator the first one that it is equal to, directly or through others.
+
+    >>> join([EqualPair(1, 2, 40), EqualPair(0, 1, 40)], 4)
+    array([0, 0, 0, 3])
+    """
+    same_as = np.arange(n_annotators)
+    for pair in pairs:
+        ends = same_as[[pair.first, pair.second]]
+        same_as[same_as == ends.max()] = ends.min()
     return same_as
 
 

@@ -1,6 +1,7 @@
 """From several labels per row to classes: p(class | x, answers) ∝ p(class | x) Π_a T_a[class, s_a].
 
     Y, what the user specified   ──design_annotations──▶  AnnotationDesign
+    AnnotationDesign             ──count_copies_once───▶  AnnotationDesign
     AnnotationDesign             ──infer_from_answers──▶  Annotated      what answers alone say
     Annotated                    ──design_consensus────▶  LabelDesign    one label per row
     Training of these labels     ──learn_from_answers──▶  Annotated      what x and answers say
@@ -19,6 +20,7 @@ import numpy as np
 from looselabels._progress import each
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts
+from looselabels.estimation.agreement import equal_pairs, join, unexplained_by_accuracy
 from looselabels.estimation.annotators import (
     AnnotatorInference,
     annotator_accuracy,
@@ -38,7 +40,7 @@ from looselabels.learning.label_design import (
 from looselabels.learning.label_model import LabelModel, LabelScores
 from looselabels.learning.training import Training
 from looselabels.learning.weighted_copies import Learned
-from looselabels.transition import Transition
+from looselabels.transition import Transition, meanings
 
 MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
 SMALL_CHANGE = 0.04  # of p(class | x, answers), as a mean over rows: no further round
@@ -71,6 +73,26 @@ def infer_classes(design: AnnotationDesign, class_proba=None, start=None) -> Ann
         sample_weight=None if weight is None else as_counts(weight),
         start=start,
     )
+
+
+def count_copies_once(design: AnnotationDesign) -> AnnotationDesign:
+    """Return the design in which answers of a copy are those of the annotator that it copies.
+
+    Copies have equal answers, and are not accurate enough for that by what the others say. As
+    independent annotators they would confirm each other. Specified transitions are not judged.
+    """
+    n_annotators = len(design.annotations.annotators)
+    pairs = [
+        pair
+        for pair in equal_pairs(design.annotations.answers)
+        if pair.first not in design.transitions and pair.second not in design.transitions
+    ]
+    if not pairs:
+        return design
+    same_as = join(pairs, n_annotators)
+    right, wrong = infer_classes(design.count_once(same_as)).accuracy.beta()
+    pairs = unexplained_by_accuracy(pairs, right[same_as], wrong[same_as])
+    return design.count_once(join(pairs, n_annotators)) if pairs else design
 
 
 def infer_from_answers(design: AnnotationDesign) -> Annotated:
@@ -180,7 +202,7 @@ def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
     """Return a table of the annotators: answers, accuracy with a 90 % interval, and confusions.
 
     A confusion is a class, the wrong label that it gets, and its share of the answers. A copy has
-    the accuracy of the annotator that it copies.
+    the accuracy of the annotator that it copies, and a specified transition implies one.
     """
     accuracy, classes, labels = annotator_accuracy(found), design.classes, design.annotations.labels
     names = design.annotations.annotators
@@ -189,7 +211,10 @@ def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
         [(classes[y], labels[s], share) for y, s, share in accuracy.confusions[a]] for a in who
     ]
     copy_of = [None if a == position else names[a] for position, a in enumerate(who)]
-    numbers = [values[who] for values in (accuracy.accuracy, accuracy.low, accuracy.high)]
+    numbers = np.array([accuracy.accuracy, accuracy.low, accuracy.high])[:, who]
+    for a, proba in design.transitions.items():
+        right = meanings(Transition(proba, classes, labels)).T
+        numbers[:, a] = found.class_prior @ np.sum(proba * right, axis=1)
     columns = (design.n_answers, *numbers, confusions, copy_of)
     return quality_table(names, dict(zip(QUALITY, columns, strict=True)))
 

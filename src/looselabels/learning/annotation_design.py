@@ -9,7 +9,6 @@ from looselabels._names import listed, numbers_by_name
 from looselabels._rows import on_simplex
 from looselabels._validation import check_class_prior, short_repr
 from looselabels.annotations import Annotations, Answers
-from looselabels.estimation.agreement import copies
 from looselabels.estimation.annotators import answer_likelihood
 from looselabels.estimation.calibration import TINY
 from looselabels.transition import Transition
@@ -27,6 +26,13 @@ class AnnotationDesign(NamedTuple):
     sample_weight: np.ndarray | None
     n_answers: np.ndarray  #: of each annotator, copies included
     same_as: np.ndarray  #: whom each annotator copies, by position; itself if nobody
+
+    def count_once(self, same_as) -> "AnnotationDesign":
+        """Return the design in which answers of a copy are those of the annotator it copies."""
+        annotators, labels = self.annotations.annotators, self.annotations.labels
+        answers = merge_annotators(self.annotations.answers, same_as, len(annotators))
+        annotations = Annotations(annotators, labels, answers)
+        return self._replace(annotations=annotations, same_as=same_as)
 
     @property
     def has_answers(self) -> np.ndarray:
@@ -148,20 +154,17 @@ def design_annotations(
     if class_prior is not None:
         prior = numbers_by_name("class_prior", class_prior, classes)
         prior = check_class_prior(prior, len(classes))
-    answers, n_annotators = annotations.answers, len(annotations.annotators)
-    same_as = copies(answers)
-    same_as[list(fixed)] = list(fixed)
-    merged = merge_annotators(answers, same_as, n_annotators)
+    n_annotators = len(annotations.annotators)
     return AnnotationDesign(
-        annotations=Annotations(annotations.annotators, annotations.labels, merged),
+        annotations=annotations,
         classes=classes,
         meaning=on_simplex(meaning),
         is_specified=bool(known),
         transitions=fixed,
         class_prior=prior,
         sample_weight=sample_weight,
-        n_answers=np.bincount(answers.annotator, minlength=n_annotators),
-        same_as=same_as,
+        n_answers=np.bincount(annotations.answers.annotator, minlength=n_annotators),
+        same_as=np.arange(n_annotators),
     )
 
 

@@ -31,6 +31,7 @@ from looselabels.learning.annotated import (
     annotator_quality,
     annotator_transitions,
     consensus_labels,
+    count_copies_once,
     design_consensus,
     infer_from_answers,
     learn_from_answers,
@@ -366,6 +367,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _fit_to_answers(self, estimator, X, design, groups, fit_params):
         """Fit to several labels per row; if X is None, without features."""
         self.candidate_losses_, self.rival_wrong_shares_ = None, {}
+        design = count_copies_once(design)
         found = infer_from_answers(design)
         if X is None:
             return self._keep_answers(None, design, None, None, found)
