@@ -6,11 +6,11 @@ from numpy.testing import assert_array_equal
 
 from looselabels.annotations import Answers
 from looselabels.estimation.agreement import (
-    AgreeingPair,
     EqualPair,
     agreeing_pairs,
     equal_pairs,
-    merge_copies,
+    join,
+    merge_annotators,
 )
 from looselabels.estimation.annotators import infer_from_annotators
 from tests.estimation.crowds import crowd
@@ -47,8 +47,9 @@ def test_a_copy_is_found_and_counted_once(rng):
     assert [pair[:2] for pair in pairs if pair.is_copy] == [(original, 19)]
     assert pairs[0].agreement == 1
     assert pairs[0].expected < 0.8
-    merged, same_as = merge_copies(copied, pairs)
+    same_as = join([pair for pair in pairs if pair.is_copy], 20)
     assert same_as[19] == original
+    merged = merge_annotators(copied, same_as, 20)
     assert len(copied.row) - len(merged.row) == pairs[0].n_rows
     without = with_copy(answers, original, copy=19, rows=[])
     assert all(map(np.array_equal, merged[:3], without[:3]))
@@ -81,9 +82,9 @@ def test_few_common_rows_say_nothing():
 
 def test_copies_of_copies_become_one_annotator():
     answers = Answers(np.array([0, 0, 0, 1]), np.array([0, 1, 2, 2]), np.zeros(4, int), 2, 4, 2)
-    pairs = [AgreeingPair(1, 2, 9, 1.0, 0.5, 0.0, True), AgreeingPair(0, 1, 9, 1.0, 0.5, 0.0, True)]
-    merged, same_as = merge_copies(answers, pairs)
+    same_as = join([EqualPair(1, 2, 40), EqualPair(0, 1, 40)], 4)
     assert_array_equal(same_as, [0, 0, 0, 3])
+    merged = merge_annotators(answers, same_as, 4)
     assert_array_equal(merged.row, [0, 1])
     assert_array_equal(merged.annotator, [0, 0])
 

@@ -47,10 +47,12 @@ def test_the_evidence_is_that_of_dirichlet_multinomial_counts(rng, layout, prior
         for a, g in enumerate(layout.group):
             expected = np.log(prior.shares[level, g])
             used = layout.design[g].any(axis=0)
-            for y in range(3):
+            # if all answers are chance, all classes have the same row, with all counts
+            rows = table[a] if chance < 1 else table[a].sum(axis=0, keepdims=True)
+            for y, row in enumerate(rows):
                 mean = (1 - chance) * prior.common[g, y] + chance * used / used.sum()
                 alpha = (prior.strength[level, g] * mean)[used]
-                expected += log_dirichlet_multinomial(table[a, y][used], alpha)
+                expected += log_dirichlet_multinomial(row[used], alpha)
             assert found[level, a] == pytest.approx(expected)
 
 
@@ -77,6 +79,7 @@ def test_means_are_a_mixture_over_levels(rng, layout, prior):
     table, pseudocounts = full_table(layout, counts), prior.pseudocounts(layout.design)
     for slot, (a, s) in enumerate(zip(layout.annotator, layout.label, strict=True)):
         filled = table[a] + pseudocounts[:, layout.group[a]]
+        filled[-1] = table[a].sum(axis=0) + pseudocounts[-1, layout.group[a]]
         means = (filled / filled.sum(axis=2, keepdims=True))[:, :, s]
         assert_allclose(found.mean[slot], found.levels[:, a] @ means)
     assert (found.mean_log < np.log(found.mean)).all()
@@ -88,6 +91,16 @@ def test_levels_tell_experts_from_spammers():
     counts = np.vstack([10 * np.eye(3), np.full((3, 3), 10 / 3)])
     levels = posterior(layout, first_prior(layout), counts).levels
     assert CHANCE[levels.argmax(axis=0)].tolist() == [0.0, 1.0]
+
+
+def test_a_spammer_who_prefers_a_label_says_nothing_about_the_class():
+    annotator, label = np.divmod(np.arange(4), 2)
+    layout = Layout.of(annotator, label, np.zeros(2, int), np.eye(2)[None])
+    counts = np.array([[40, 0], [0, 40], [36, 36], [4, 4.0]])
+    found = posterior(layout, first_prior(layout), counts)
+    assert CHANCE[found.levels.argmax(axis=0)].tolist() == [0.0, 1.0]
+    assert found.levels[-1, 1] > 0.9
+    assert_allclose(found.mean[2:], [[0.85, 0.85], [0.15, 0.15]], atol=0.05)
 
 
 def test_zeros_of_the_label_set_stay(layout, rng):

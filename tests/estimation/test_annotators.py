@@ -6,8 +6,6 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import factorial
-from scipy.stats import dirichlet_multinomial
 
 from looselabels.annotations import Answers
 from looselabels.estimation.annotator_levels import log_density
@@ -18,6 +16,7 @@ from looselabels.estimation.annotators import (
     infer_from_annotators,
 )
 from tests.estimation.crowds import crowd, dawid_skene, draw_labels
+from tests.reference import log_dirichlet_multinomial
 
 
 def share_right(class_proba, classes):
@@ -58,25 +57,16 @@ def exact_evidence(answers, guess, design):
             counts = np.zeros(design.shape[1:], int)
             for row, annotator, label in zip(*answers[:3], strict=True):
                 counts[classes[row], label] += annotator == a
-            # the order of the answers is known: no multinomial coefficient
-            of_levels = [
-                share
-                * np.prod(
-                    [
-                        dirichlet_multinomial.pmf(c, alpha, c.sum()) / coefficient(c)
-                        for c, alpha in zip(counts, level, strict=True)
-                    ]
-                )
-                for share, level in zip(guess.prior.shares[:, 0], pseudocounts, strict=True)
+            # if all answers are chance, the label says nothing about the class
+            tables = [counts] * (len(pseudocounts) - 1) + [counts.sum(axis=0, keepdims=True)]
+            logs = [
+                sum(map(log_dirichlet_multinomial, table, level))
+                for table, level in zip(tables, pseudocounts, strict=True)
             ]
-            p *= sum(of_levels)
+            p *= guess.prior.shares[:, 0] @ np.exp(logs)
         total += p
         by_class[np.arange(answers.n_rows), list(classes)] += p
     return np.log(total), by_class / total
-
-
-def coefficient(counts):
-    return factorial(counts.sum()) / np.prod(factorial(counts))
 
 
 def test_the_objective_is_a_lower_bound_of_the_exact_evidence_and_close_to_it():
@@ -120,7 +110,7 @@ def test_a_result_is_a_good_start(rng):
     cold = infer_from_annotators(None, answers)
     warm = infer_from_annotators(None, answers, start=cold)
     assert warm.n_iter < cold.n_iter / 2
-    assert_allclose(warm.class_proba_given_label, cold.class_proba_given_label, atol=0.02)
+    assert_allclose(warm.class_proba_given_label, cold.class_proba_given_label, atol=0.05)
 
 
 def test_the_order_of_rows_and_annotators_is_irrelevant(rng):

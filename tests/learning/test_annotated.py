@@ -159,6 +159,11 @@ def test_answers_alone_are_enough(tmp_path):
     assert_array_equal(load(tmp_path / "model").predict_proba_given_label(None, FRAME), given)
 
 
+def test_one_label_per_row_needs_features():
+    with pytest.raises(ValueError, match="X is None, but y has one label per row"):
+        decoupled().fit(None, CLASSES)
+
+
 def test_sample_weights_count_rows(fitted):
     twice = np.r_[np.arange(300), np.arange(50)]
     weight = np.r_[np.full(50, 2.0), np.ones(250)]
@@ -321,6 +326,15 @@ def test_labeling_functions_that_abstain():
     fired = clf.predict_proba_given_label(X, Y)
     assert_array_equal(clf.predict_proba_given_label(X, votes), fired)
     assert not np.allclose(clf.predict_proba_given_label(X, silent), fired)
+
+
+def test_an_expert_among_labeling_functions_needs_a_missing_label():
+    Y = Annotations.from_table(FRAME, missing_is_label=True)
+    with pytest.raises(ValueError, match="'ann0' has no missing label, but a missing answer"):
+        decoupled(LogisticRegression(), {"ann0": EXPERT}).fit(X, Y)
+    silent = Transition.partial(["c", "d", "h"], labeled=0.25)
+    clf = decoupled(LogisticRegression(), {"ann0": silent}).fit(X, Y)
+    assert share_right(clf) > 0.8
 
 
 @pytest.mark.parametrize(

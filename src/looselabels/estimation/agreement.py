@@ -3,8 +3,9 @@
 Given the class, annotators are taken to be independent. Two annotators a and b then agree on a row
 with probability Σ_y p(y) Σ_s T_a[y, s] T_b[y, s], where p(y) is what x and the *other* annotators
 say about the class. Pairs that agree more often break this assumption: the consensus is then more
-certain than it should be. Copies are an extreme case, which can be counted once. If most answers
-are by copies, they look like experts instead: nothing but x could tell the difference.
+certain than it should be. Copies are an extreme case, which can be counted once. In an inference
+they confirm each other and look like experts, so they are found by equal answers (`equal_pairs`),
+and judged by what the others say if they are counted once (`unexplained_by_accuracy`).
 """
 
 from typing import NamedTuple
@@ -90,25 +91,6 @@ def agreeing_pairs(found: AnnotatorInference, answers: Answers, level=0.05) -> l
     return sorted(pairs, key=lambda pair: (pair.p_value, pair.first, pair.second))
 
 
-def merge_copies(answers: Answers, pairs: list[AgreeingPair]) -> tuple[Answers, np.ndarray]:
-    """Return the answers with copies counted once, and who stands for each annotator.
-
-    The answers of a copy become answers of the annotator that it copies; what both answered remains
-    once. The copy itself has no answers left.
-
-    >>> answers = Answers(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([1, 1, 0]), 2, 2, 2)
-    >>> merged, same_as = merge_copies(answers, [AgreeingPair(0, 1, 1, 1.0, 0.5, 0.0, True)])
-    >>> merged.row, merged.annotator, merged.label, same_as
-    (array([0, 1]), array([0, 0]), array([1, 0]), array([0, 0]))
-    """
-    same_as = join([pair for pair in pairs if pair.is_copy], answers.n_annotators)
-    annotator = same_as[answers.annotator]
-    order = np.lexsort((annotator, answers.row))
-    row, annotator, label = answers.row[order], annotator[order], answers.label[order]
-    new = np.r_[True, (row[1:] != row[:-1]) | (annotator[1:] != annotator[:-1])][: len(row)]
-    return answers._replace(row=row[new], annotator=annotator[new], label=label[new]), same_as
-
-
 class EqualPair(NamedTuple):
     """Two annotators with equal answers to all rows that both answered."""
 
@@ -178,6 +160,23 @@ def join(pairs: list, n_annotators: int) -> np.ndarray:
         ends = same_as[[pair.first, pair.second]]
         same_as[same_as == ends.max()] = ends.min()
     return same_as
+
+
+def merge_annotators(answers: Answers, position, n_annotators) -> Answers:
+    """Return the answers with annotator a as annotator position[a] of `n_annotators`.
+
+    Of several answers for a row, the first one remains.
+
+    >>> answers = Answers(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([1, 1, 0]), 2, 2, 2)
+    >>> merged = merge_annotators(answers, np.array([0, 0]), 2)
+    >>> merged.row, merged.annotator, merged.label
+    (array([0, 1]), array([0, 0]), array([1, 0]))
+    """
+    pairs = answers.row * n_annotators + position[answers.annotator]
+    pairs, first = np.unique(pairs, return_index=True)
+    row, annotator = np.divmod(pairs, n_annotators)
+    label = answers.label[first]
+    return answers._replace(row=row, annotator=annotator, label=label, n_annotators=n_annotators)
 
 
 def _pairs_of_answers(answers: Answers):

@@ -3,9 +3,11 @@
 A transition has many numbers, and most annotators have few answers. So an annotator first of all
 has a *level*: the share c of its answers that are chance. The annotators of a group (their labels
 mean the same) have one transition B in common, that of a competent annotator, and at level c
-T_a[y] ~ Dirichlet(strength · ((1 − c) B[y] + c · equal)). Level shares, strengths and B are those
-under which the counts of answers are most likely; B is shrunk to what the labels mean (the design).
-An annotator with three answers has nearly the pooled transition, one with many has its own.
+T_a[y] ~ Dirichlet(strength · ((1 − c) B[y] + c · equal)). If all answers are chance, T_a[y] is the
+same for all classes y: such an annotator may prefer a label, but says nothing. Level shares,
+strengths and B are those under which the counts of answers are most likely; B is shrunk to what the
+labels mean (the design). An annotator with three answers has nearly the pooled transition, one with
+many has its own.
 
 Counts come in *slots*, one per annotator and label that it used: an annotator with three answers
 takes three slots, no matter how many labels there are.
@@ -101,6 +103,16 @@ def first_prior(layout: Layout) -> Prior:
     return Prior(with_noise(layout.design, DESIGN_NOISE), strength, shares)
 
 
+def counts_at(level, counts) -> np.ndarray:
+    """Return the counts that row y of a transition is learned from, (..., n_classes).
+
+    At the last level all answers are chance: the rows are equal, so that each has all counts.
+    """
+    if CHANCE[level] < 1:
+        return counts
+    return np.broadcast_to(counts.sum(axis=-1, keepdims=True), counts.shape)
+
+
 def log_density(prior: Prior, design) -> float:
     """Return the log density of the prior's own numbers, up to a constant."""
     expected = DESIGN_STRENGTH * with_noise(design, DESIGN_NOISE)
@@ -112,14 +124,16 @@ def log_evidence(layout: Layout, prior: Prior, counts) -> np.ndarray:
     """Return log p(counts, level) of each level and annotator, transitions integrated out."""
     from scipy.special import gammaln
 
-    totals = layout.by_annotator @ counts
     found = np.log(prior.shares)[:, layout.group]
     for level, cells in enumerate(prior.pseudocounts(layout.design)):
-        of_slots = gammaln(layout.of_slots(cells) + counts)
+        mine = counts_at(level, counts)
+        totals = layout.by_annotator @ mine
+        of_slots = gammaln(layout.of_slots(cells) + mine)
         of_slots -= layout.of_slots(gammaln(np.where(cells > 0, cells, 1)))
         strength = prior.strength[level][layout.group][:, None]
         of_totals = gammaln(strength) - gammaln(strength + totals)
-        found[level] += (layout.by_annotator @ of_slots + of_totals).sum(axis=1)
+        of_rows = layout.by_annotator @ of_slots + of_totals
+        found[level] += of_rows.sum(axis=1) if CHANCE[level] < 1 else of_rows[:, 0]
     return found
 
 
@@ -128,13 +142,13 @@ def posterior(layout: Layout, prior: Prior, counts) -> Posterior:
     from scipy.special import digamma
 
     levels, evidence = normalize_logs(log_evidence(layout, prior, counts))
-    totals = layout.by_annotator @ counts
     mean, mean_log = np.zeros_like(counts), np.zeros_like(counts)
-    inverse_size = np.zeros_like(totals)
+    inverse_size = np.zeros((len(layout.group), counts.shape[1]))
     for level, cells in enumerate(prior.pseudocounts(layout.design)):
-        sizes = prior.strength[level][layout.group][:, None] + totals
+        mine = counts_at(level, counts)
+        sizes = prior.strength[level][layout.group][:, None] + layout.by_annotator @ mine
         inverse_size += levels[level][:, None] / sizes
-        filled = layout.of_slots(cells) + counts
+        filled = layout.of_slots(cells) + mine
         weight = levels[level][layout.annotator][:, None]
         mean += weight * filled / sizes[layout.annotator]
         mean_log += weight * (digamma(filled) - digamma(sizes)[layout.annotator])
@@ -151,15 +165,16 @@ def raise_evidence(layout: Layout, prior: Prior, counts) -> Prior:
     from scipy.special import digamma
 
     levels, _ = normalize_logs(log_evidence(layout, prior, counts))
-    totals = layout.by_annotator @ counts
     strength = prior.strength.copy()
     common = DESIGN_STRENGTH * with_noise(layout.design, DESIGN_NOISE)
     for level, cells in enumerate(prior.pseudocounts(layout.design)):
-        alpha = layout.of_slots(cells)
-        drawn = alpha * (digamma(alpha + counts) - digamma(alpha))
+        alpha, mine = layout.of_slots(cells), counts_at(level, counts)
+        drawn = alpha * (digamma(alpha + mine) - digamma(alpha))
         drawn = layout.sum_cells(drawn * levels[level][layout.annotator][:, None])
         first = strength[level][layout.group][:, None]
-        cost = (digamma(first + totals) - digamma(first)).sum(axis=1) * levels[level]
+        cost = (digamma(first + layout.by_annotator @ mine) - digamma(first)).sum(axis=1) * levels[
+            level
+        ]
         cost = np.bincount(layout.group, cost, minlength=len(layout.design))
         moved = drawn.sum(axis=(1, 2)) / np.maximum(cost, 1e-300)
         mean = cells / prior.strength[level][:, None, None]

@@ -17,7 +17,7 @@ import numpy as np
 from looselabels.annotations import Answers
 from looselabels.estimation.annotator_accuracy import RightAnswers, count_right
 from looselabels.estimation.annotator_input import IMPOSSIBLE, sort_into_slots
-from looselabels.estimation.annotator_levels import Layout, Prior, posterior
+from looselabels.estimation.annotator_levels import Layout, Prior, counts_at, posterior
 from looselabels.estimation.annotator_passes import Guess, Pass, Problem, extrapolate
 
 
@@ -61,9 +61,10 @@ class AnnotatorInference(NamedTuple):
         mass, layout = self.label_mass, self.layout
         found = np.zeros_like(mass)
         levels = posterior(layout, self.prior, self.counts).levels
-        for weight, cells in zip(levels, self.prior.pseudocounts(layout.design), strict=True):
-            filled = mass + cells[layout.group]
-            found += filled * (weight[:, None] / filled.sum(axis=2))[:, :, None]
+        for level, cells in enumerate(self.prior.pseudocounts(layout.design)):
+            mine = counts_at(level, mass.swapaxes(1, 2)).swapaxes(1, 2)
+            filled = mine + cells[layout.group]
+            found += filled * (levels[level][:, None] / filled.sum(axis=2))[:, :, None]
         for annotator, transition in self.fixed.items():
             found[annotator] = transition
         return found

@@ -43,7 +43,7 @@ from looselabels.learning.weighted_copies import Learned
 from looselabels.transition import Transition, meanings
 
 MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
-SMALL_CHANGE = 0.04  # of p(class | x, answers), as a mean over rows: no further round
+SMALL_CHANGE = 0.02  # of p(class | x, answers), as a mean over rows: no further round
 QUALITY = ("answers", "accuracy", "low", "high", "confusions", "copy_of")
 # Chance answers that are added before x says something about the annotators: with one answer per
 # row nobody disagrees, the answers look better than they are, and x would be believed too little.
@@ -237,8 +237,8 @@ def quality_table(annotators, columns: dict):
 def design_consensus(design: AnnotationDesign, found: AnnotatorInference) -> LabelDesign:
     """Return the most probable class given the answers as the label of each row.
 
-    A row without answers is unlabeled. That says nothing about its class, even if the answers that
-    others give depend on it: such rows are not learned from before x says something about them.
+    A row without answers is unlabeled, even if silence is a label: it says too little about the
+    class to learn from, before x says something about it.
     """
     given_answers, has_answers = found.class_proba_given_label, design.has_answers
     n_classes = len(design.classes)

@@ -8,7 +8,8 @@ import numpy as np
 from looselabels._names import listed, numbers_by_name
 from looselabels._rows import on_simplex
 from looselabels._validation import check_class_prior, short_repr
-from looselabels.annotations import Annotations, Answers
+from looselabels.annotations import Annotations
+from looselabels.estimation.agreement import merge_annotators
 from looselabels.estimation.annotators import answer_likelihood
 from looselabels.estimation.calibration import TINY
 from looselabels.transition import Transition
@@ -168,21 +169,6 @@ def design_annotations(
     )
 
 
-def merge_annotators(answers: Answers, position, n_annotators) -> Answers:
-    """Return the answers by new annotators; of several answers for a row, the first remains.
-
-    >>> answers = Answers(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([1, 1, 0]), 2, 2, 2)
-    >>> merge_annotators(answers, np.array([0, 0]), 1).annotator
-    array([0, 0])
-    """
-    pairs = answers.row * n_annotators + position[answers.annotator]
-    pairs, first = np.unique(pairs, return_index=True)
-    row, annotator = np.divmod(pairs, n_annotators)
-    return answers._replace(
-        row=row, annotator=annotator, label=answers.label[first], n_annotators=n_annotators
-    )
-
-
 def check_parameters(clf, known_classes) -> None:
     """Raise if a parameter is set that has a meaning only for one label per row."""
     only = "is for one label per row, but Y has several"
@@ -221,6 +207,11 @@ def _read_mapping(transition, annotations) -> dict[int, Transition]:
                 f"transition of annotator {short_repr(name)} must be a Transition; it is "
                 f"{short_repr(one)}."
             )
+        if None in annotations.labels and None not in one.labels:
+            raise ValueError(
+                f"transition of annotator {short_repr(name)} has no missing label, but a missing "
+                "answer is a label here. Add it, as in Transition.partial(classes, labeled=0.5)."
+            )
     return dict(zip(who.tolist(), transition.values(), strict=True))
 
 
@@ -238,9 +229,8 @@ def _common_classes(transitions) -> tuple:
 
 def _add_labels(annotations, transitions) -> Annotations:
     """Return the annotations with the labels of specified transitions that nobody used."""
-    labels = tuple(
-        dict.fromkeys([*annotations.labels, *(k for t in transitions for k in t.labels)])
-    )
+    unused = (label for one in transitions for label in one.labels)
+    labels = tuple(dict.fromkeys([*annotations.labels, *unused]))
     if None in labels and None not in annotations.labels:
         raise ValueError(
             "transition has a missing label, but a missing answer means that nobody was asked. "

@@ -198,8 +198,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     sample_weight_ : array or None
         As given.
     objective_, gap_, n_iter_, converged_
-        Of the inference; see `infer`. With several annotators see `infer_from_annotators`; there is
-        no ``gap_``.
+        Of the inference; see `infer`. With several annotators see `infer_from_annotators`; then
+        ``gap_`` is None.
     annotators_ : array
         The names of several annotators; this attribute and the next two exist only for these.
     transitions_ : mapping
@@ -296,6 +296,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 weight = _check_weight(sample_weight, annotations)
                 design = design_annotations(annotations, self.transition, self.class_prior, weight)
                 return self._fit_to_answers(estimator, X, design, groups, fit_params)
+            if X is None:
+                raise ValueError("X is None, but y has one label per row: it needs features.")
             X, y = indexable(X, as_column(y))
             validate_data(self, X, skip_check_array=True)
             design = self._design(y, _check_weight(sample_weight, X), estimator, known_classes)
@@ -383,7 +385,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 estimator, X, consensus, labels, fit_params
             )
             begin("learning classes")
-            n_rounds = 0 if not training.can_learn_classes() else self.refit
+            n_rounds = self.refit if training.can_learn_classes(max_rows=np.inf) else 0
             found = learn_from_answers(
                 training, estimator, scores, design, found, self.calibrate, n_rounds
             )

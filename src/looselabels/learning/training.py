@@ -92,13 +92,13 @@ class Training(NamedTuple):
         drawn = draw_weights(fitted, len(labels), self.design.transition)
         return fitted, score_labels(self.design, label_proba, multiply_weights(weights, drawn))
 
-    def can_learn_classes(self) -> bool:
+    def can_learn_classes(self, max_rows: float = MAX_ROWS) -> bool:
         """Return whether a model can learn the classes, and the rows are not too many."""
         if isinstance(self.estimator, FrozenEstimator):
             return False
         if self._has_own_learner():
             return self.estimator.soft_label_estimator(self._label_counts()) is not None
-        return int(class_draw_sizes(self._label_counts()).sum()) <= MAX_ROWS
+        return int(class_draw_sizes(self._label_counts()).sum()) <= max_rows
 
     def _has_own_learner(self):
         """Return whether the estimator names a model that learns from class probabilities."""
