@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from looselabels.estimation.annotator_levels import (
     CHANCE,
+    STRENGTHS,
     Layout,
     Prior,
     first_prior,
@@ -65,6 +66,28 @@ def test_a_step_raises_the_evidence(rng, layout, prior):
         prior = raise_evidence(layout, prior, counts)
     assert np.diff(values).min() > -1e-9
     assert values[-1] > values[0] + 1
+
+
+def test_many_steps_end_at_a_maximum(rng, layout, prior):
+    """A second route: no small change of strengths, shares or common transitions is better."""
+    counts = rng.gamma(2, 3, size=(7, 3))
+
+    def value(prior):
+        evidence = posterior(layout, prior, counts).log_evidence.sum()
+        return evidence + log_density(prior, layout.design)
+
+    for _ in range(2000):
+        prior = raise_evidence(layout, prior, counts)
+    for _ in range(20):
+        common = prior.common * np.exp(rng.normal(0, 0.01, prior.common.shape))
+        shares = prior.shares * np.exp(rng.normal(0, 0.01, prior.shares.shape))
+        strength = prior.strength * np.exp(rng.normal(0, 0.01, prior.strength.shape))
+        moved = [
+            prior._replace(common=common / common.sum(axis=2, keepdims=True)),
+            prior._replace(shares=shares / shares.sum(axis=0)),
+            prior._replace(strength=np.clip(strength, *STRENGTHS)),
+        ]
+        assert max(map(value, moved)) < value(prior) + 2e-4
 
 
 def test_an_annotator_without_answers_has_the_levels_of_its_group(layout, prior, rng):

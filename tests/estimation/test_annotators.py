@@ -350,6 +350,15 @@ def test_rows_without_answers_have_the_class_shares_or_their_own_probabilities(r
     assert_allclose(found.class_proba_given_label[2], [0.9, 0.1])
 
 
+@pytest.mark.parametrize("missing_label", [None, 2])
+def test_without_answers_nothing_is_known(missing_label):
+    none = np.zeros(0, int)
+    answers = Answers(none, none, none, 3, 2, 2 + (missing_label == 2), missing_label)
+    found = infer_from_annotators(None, answers)
+    assert_allclose(found.class_proba_given_label, 0.5)
+    assert_array_equal(annotator_accuracy(found).n_answers, 0)
+
+
 @pytest.mark.parametrize("n", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_many_annotators_with_one_answer_each_take_little_memory(n):
     rng = np.random.default_rng(0)

@@ -89,10 +89,10 @@ def _most_likely(annotator, right, wrong, weight, n_annotators, mean, size) -> R
     for _ in range(N_STEPS):
         mix = accuracy[annotator]
         slope = (right - wrong) / np.maximum(mix * right + (1 - mix) * wrong, 1e-300)
-        score = np.bincount(annotator, weight * slope, n_annotators)
-        score += more / accuracy - less / (1 - accuracy)
-        curvature = np.bincount(annotator, weight * slope**2, n_annotators)
-        curvature += more / accuracy**2 + less / (1 - accuracy) ** 2
+        score = more / accuracy - less / (1 - accuracy)
+        score += np.bincount(annotator, weight * slope, n_annotators)
+        curvature = more / accuracy**2 + less / (1 - accuracy) ** 2
+        curvature += np.bincount(annotator, weight * slope**2, n_annotators)
         moved = accuracy + score / curvature
         # at most nine tenths of the way to 0 or 1, from where steps would be wild
         accuracy = np.clip(moved, accuracy / 10, 1 - (1 - accuracy) / 10)
