@@ -67,6 +67,14 @@ def test_probabilities_of_the_consensus_are_neither_too_certain_nor_too_uncertai
     )
 
 
+def test_answers_calibrate_a_model_that_is_not_certain_enough():
+    smooth = LogisticRegression(C=0.001)
+    plain = decoupled(smooth, calibrate=None).fit(X, FRAME)
+    clf = decoupled(smooth).fit(X, FRAME)
+    assert clf.class_calibration_.power > 1.5
+    assert log_loss(CLASSES, clf.class_proba_) < log_loss(CLASSES, plain.class_proba_) - 0.1
+
+
 def test_annotators_are_ranked_by_how_often_they_are_right(fitted):
     quality = fitted.annotator_quality_
     assert quality["accuracy"].idxmax() == "ann0"
@@ -165,17 +173,17 @@ def test_one_label_per_row_needs_features():
 
 
 def test_sample_weights_count_rows(fitted):
-    twice = np.r_[np.arange(300), np.arange(50)]
-    weight = np.r_[np.full(50, 2.0), np.ones(250)]
-    by_weight = decoupled().fit(None, FRAME, sample_weight=weight)
-    by_rows = decoupled().fit(None, FRAME.iloc[twice])
-    for name in ("ann0", "ann5"):
-        assert_allclose(
-            by_weight.transitions_[name].proba, by_rows.transitions_[name].proba, atol=0.02
-        )
+    n_times = np.where(CLASSES == "c", 5, 1)
+    repeated = FRAME.iloc[np.repeat(np.arange(300), n_times)]
+    by_rows = decoupled().fit(None, repeated)
+    by_weight = decoupled().fit(None, FRAME, sample_weight=n_times)
+    assert by_weight.class_prior_[0] > 0.5
     assert_allclose(by_weight.class_prior_, by_rows.class_prior_, atol=0.01)
-    heavy = decoupled(LogisticRegression()).fit(X, FRAME, sample_weight=weight)
-    assert not np.allclose(heavy.class_proba_, fitted.class_proba_)
+    for name in ("ann0", "ann5"):
+        counted = by_rows.transitions_[name].proba
+        assert_allclose(by_weight.transitions_[name].proba, counted, atol=0.02)
+    heavy = decoupled(LogisticRegression()).fit(X, FRAME, sample_weight=n_times)
+    assert heavy.class_proba_[:, 0].mean() > fitted.class_proba_[:, 0].mean() + 0.05
 
 
 def test_rows_of_a_group_are_predicted_together(fitted):
@@ -202,6 +210,16 @@ def test_rows_without_answers_are_predicted():
     assert_allclose(clf.class_proba_given_label_[:150], clf.class_proba_[:150], atol=1e-9)
     truth = np.searchsorted(["c", "d", "h"], CLASSES)
     assert np.mean(clf.class_proba_[:150].argmax(axis=1) == truth[:150]) > 0.65
+
+
+def test_rows_without_answers_teach_nothing_in_the_first_round():
+    table, moved = FRAME.copy(), X.copy()
+    table.iloc[:150] = None
+    moved[:150] += 100
+    clf = decoupled(LogisticRegression(), refit=1, calibrate=None)
+    one, other = clf.fit(X, table).class_proba_, clf.fit(moved, table).class_proba_
+    assert_allclose(one[150:], other[150:])
+    assert not np.allclose(one[:150], other[:150])
 
 
 def test_a_default_fit_with_rows_without_answers_works():

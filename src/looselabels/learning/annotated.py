@@ -44,6 +44,7 @@ from looselabels.transition import Transition, meanings
 
 MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
 SMALL_CHANGE = 0.02  # of p(class | x, answers), as a mean over rows: no further round
+ROUGH = 0.03  # tolerance of an inference that another one follows
 QUALITY = ("answers", "accuracy", "low", "high", "confusions", "copy_of")
 # Chance answers that are added before x says something about the annotators: with one answer per
 # row nobody disagrees, the answers look better than they are, and x would be believed too little.
@@ -60,7 +61,9 @@ class Annotated(NamedTuple):
     n_rounds: int = 0
 
 
-def infer_classes(design: AnnotationDesign, class_proba=None, start=None) -> AnnotatorInference:
+def infer_classes(
+    design: AnnotationDesign, class_proba=None, start=None, **options
+) -> AnnotatorInference:
     """Infer classes and transitions, from p(class | x) of each row if it is known."""
     weight, prior = design.sample_weight, design.class_prior
     if class_proba is None and prior is not None:
@@ -72,6 +75,7 @@ def infer_classes(design: AnnotationDesign, class_proba=None, start=None) -> Ann
         designs=design.meaning if design.is_specified else None,
         sample_weight=None if weight is None else as_counts(weight),
         start=start,
+        **options,
     )
 
 
@@ -90,14 +94,14 @@ def count_copies_once(design: AnnotationDesign) -> AnnotationDesign:
     if not pairs:
         return design
     same_as = join(pairs, n_annotators)
-    right, wrong = infer_classes(design.count_once(same_as)).accuracy.beta()
+    right, wrong = infer_classes(design.count_once(same_as), tol=ROUGH).accuracy.beta()
     pairs = unexplained_by_accuracy(pairs, right[same_as], wrong[same_as])
     return design.count_once(join(pairs, n_annotators)) if pairs else design
 
 
-def infer_from_answers(design: AnnotationDesign) -> Annotated:
+def infer_from_answers(design: AnnotationDesign, **options) -> Annotated:
     """Return what the answers alone say: p(class | x) is the class share for all rows."""
-    found = infer_classes(design)
+    found = infer_classes(design, **options)
     prior = found.class_prior if design.class_prior is None else design.class_prior
     return Annotated(found, np.tile(prior, (len(design.annotations), 1)))
 
@@ -115,7 +119,7 @@ def learn_from_answers(
     if not n_rounds:
         class_proba = scores.label_proba[:, : len(design.classes)]
         first = Learned(estimator, class_proba, scores.label_weights)
-        return _apply_model(training, first, design, found, calibrate)
+        return _finish(design, _apply_model(training, first, design, found, calibrate))
     teaching, max_rounds = _rows_with_answers(training, design), int(n_rounds)
     if n_rounds is True:
         max_rounds = MAX_ROUNDS
@@ -131,7 +135,12 @@ def learn_from_answers(
         if n_rounds is True and is_small:
             break
         teaching = training
-    return found
+    return _finish(design, found)
+
+
+def _finish(design, found) -> Annotated:
+    """Return the same with an inference that has converged."""
+    return found._replace(inference=infer_classes(design, found.class_proba, found.inference))
 
 
 def _consensus_transition(training, class_proba) -> np.ndarray:
@@ -159,7 +168,7 @@ def _apply_model(training, learned, design, found, calibrate) -> Annotated:
     if design.class_prior is not None:
         correction = correction.match_shares(class_proba, design.class_prior, labels.counts)
     class_proba = correction.apply(class_proba)
-    inference = infer_classes(design, class_proba, start=inference)
+    inference = infer_classes(design, class_proba, inference, tol=ROUGH)
     return Annotated(inference, class_proba, correction, learned.estimator)
 
 

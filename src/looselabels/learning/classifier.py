@@ -28,6 +28,7 @@ from looselabels.estimation.noise import MAX_ROWS as NOISE_ROWS
 from looselabels.estimation.weighting import multiply_weights
 from looselabels.inference import condition_on_label
 from looselabels.learning.annotated import (
+    ROUGH,
     annotator_quality,
     annotator_transitions,
     consensus_labels,
@@ -370,13 +371,13 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         """Fit to several labels per row; if X is None, without features."""
         self.candidate_losses_, self.rival_wrong_shares_ = None, {}
         design = count_copies_once(design)
-        found = infer_from_answers(design)
         if X is None:
-            return self._keep_answers(None, design, None, None, found)
+            return self._keep_answers(None, design, None, None, infer_from_answers(design))
         (X,) = indexable(X)
         if _num_samples(X) != len(design.annotations):
             raise ValueError(f"X has {_num_samples(X)} rows; Y has {len(design.annotations)}.")
         validate_data(self, X, skip_check_array=True)
+        found = infer_from_answers(design, tol=ROUGH)
         labels = design_consensus(design, found.inference)._replace(groups=group_rows(X, groups))
         consensus, fit_params["groups"] = consensus_labels(labels), groups
         with steps(1, 4) as begin:
