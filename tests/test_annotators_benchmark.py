@@ -121,7 +121,8 @@ def test_losses_and_intervals_that_miss_are_named(tmp_path):
             for base in bases:
                 behind = 0.1 if method == OURS else 0.0
                 scores = {"right": 0.9 - behind + 0.001 * seed, "log_loss": 0.3 - behind}
-                scores |= {"macro_f1": 0.8, "intervals": 20, "held": 20, "time_ratio": 1.2}
+                scores |= {"macro_f1": 0.8, "intervals": 20, "held": 20}
+                scores |= {"cross_predictions": 3, "time_ratio": 1.2, "seconds": 2}
                 results.append(path, Cell(*PLACE, seed, method, base), scores, "abc")
     path.write_text(",".join(results.COLUMNS) + "\n" + path.read_text())
     found = {
@@ -136,3 +137,4 @@ def test_losses_and_intervals_that_miss_are_named(tmp_path):
     assert found["log-loss below every peer's"].missed == []
     assert found["90 % accuracy intervals hold in 85% to 95%"].missed == ["100.0% of 180"]
     assert "looselabels at abc." in tables.section(path)
+    assert "| 100% | 100% | 100% | 3.0 / 1.2 / 2.0 | 3.0 / 1.2 / 2.0 |" in tables.section(path)
