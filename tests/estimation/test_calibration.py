@@ -130,6 +130,19 @@ def test_class_calibration_undoes_a_power_and_factors_through_the_transition(rng
     assert_allclose(found.factor / found.factor[1], [1.5**-2.5, 1, 1], rtol=0.15)
 
 
+def test_the_likelihood_of_several_labels_replaces_the_label(rng):
+    transition = Transition.identity(["a", "b", "c"]).with_noise(0.2).proba
+    class_proba = rng.dirichlet([2, 2, 2], 200)
+    labels = rng.integers(3, size=200)
+    by_label, value = fit_class_calibration(class_proba, transition, labels)
+    likelihood = label_likelihood(transition, labels)
+    found, same = fit_class_calibration(class_proba, transition, None, likelihood=likelihood)
+    assert_array_equal(found.apply(class_proba), by_label.apply(class_proba))
+    assert value == same
+    twice, _ = fit_class_calibration(class_proba, transition, None, likelihood=likelihood**2)
+    assert not np.allclose(twice.apply(class_proba), found.apply(class_proba))
+
+
 def test_class_calibration_maximizes_its_formula():
     """A second route: the formula of the docstring, with very unequal shares."""
     rng = np.random.default_rng(0)

@@ -1,5 +1,6 @@
 """A classifier learns classes from the answers of several annotators."""
 
+import json
 from functools import partial
 
 import numpy as np
@@ -537,3 +538,37 @@ def test_a_saved_crowd_predicts_as_before(estimator, tmp_path):
     assert again.transitions_["ann1"] == clf.transitions_["ann1"]
     pd.testing.assert_frame_equal(again.annotator_quality_, clf.annotator_quality_)
     assert again.n_rounds_ == clf.n_rounds_
+
+
+@pytest.fixture
+def saved(fitted, tmp_path):
+    pytest.importorskip("skops")
+    save(fitted, tmp_path / "crowd")
+    return tmp_path / "crowd"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a: a.pop("quality"), r"annotators lacks \['quality'\]"),
+        (lambda a: a["quality"].pop("low"), r"quality lacks \['low'\]"),
+        (lambda a: a["names"].pop(), r"transitions have shape \(8, 3, 3\), which does not fit"),
+        (lambda a: a["quality"].update(copy_of=["bob"] * 8), "not in tuple"),
+    ],
+)
+def test_a_damaged_crowd_is_refused(saved, change, message):
+    content = json.loads((saved / "decoupling.json").read_text())
+    change(content["annotators"])
+    (saved / "decoupling.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=message):
+        load(saved)
+
+
+def test_models_saved_before_there_were_annotators_load(tmp_path):
+    pytest.importorskip("skops")
+    clf = decoupled(GaussianNB()).fit(X, CLASSES)
+    save(clf, tmp_path / "old")
+    content = json.loads((tmp_path / "old" / "decoupling.json").read_text())
+    del content["annotators"]
+    (tmp_path / "old" / "decoupling.json").write_text(json.dumps(content | {"schema": 4}))
+    assert_array_equal(load(tmp_path / "old").predict_proba(X), clf.predict_proba(X))

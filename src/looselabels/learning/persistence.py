@@ -490,9 +490,8 @@ def _read_annotators(content, proba, clf):
     check_row_stochastic("transitions", proba.reshape(-1, len(labels)))
     clf.annotators_ = as_name_array(names)
     quality = dict(content["quality"])
-    position = {name: a for a, name in enumerate(names)}
     copied = map(_tuple_name, quality["copy_of"])
-    same_as = [a if of is None else position[of] for a, of in enumerate(copied)]
+    same_as = [a if of is None else names.index(of) for a, of in enumerate(copied)]
     clf.transitions_ = AnnotatorTransitions(names, proba, classes, labels, np.array(same_as))
     quality["confusions"] = [list(map(tuple, of_one)) for of_one in quality["confusions"]]
     clf.annotator_quality_ = quality_table(names, quality)
