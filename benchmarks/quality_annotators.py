@@ -80,9 +80,10 @@ def missing_cells(done, places, seeds, only=()):
 
 @main.command()
 @click.option("--results", "path", type=click.Path(dir_okay=False, exists=True))
-def table(path):
+@click.option("--seed", "seeds", multiple=True, type=int, help="Only the results of this seed.")
+def table(path, seeds):
     """Print the section of benchmarks/README.md."""
-    click.echo(section(path or results.RESULTS))
+    click.echo(section(path or results.RESULTS, seeds))
 
 
 if __name__ == "__main__":

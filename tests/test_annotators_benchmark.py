@@ -136,5 +136,8 @@ def test_losses_and_intervals_that_miss_are_named(tmp_path):
     assert len(found["without features at most 0.01 behind"].missed) == 1
     assert found["log-loss below every peer's"].missed == []
     assert found["90 % accuracy intervals hold in 85% to 95%"].missed == ["100.0% of 180"]
-    assert "looselabels at abc." in tables.section(path)
+    assert "looselabels at abc, peers at abc." in tables.section(path)
+    assert "default, right -0.100; default, macro_f1 +0.000." in tables.section(path)
+    assert "| 0.801 |" in tables.section(path)  # the mean over seeds
+    assert "| 0.802 |" in tables.section(path, seeds=(2,))
     assert "| 100% | 100% | 100% | 3.0 / 1.2 / 2.0 | 3.0 / 1.2 / 2.0 |" in tables.section(path)

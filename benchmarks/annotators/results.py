@@ -18,9 +18,9 @@ def read(path) -> dict[Cell, dict]:
     return {cell: scores for cell, scores, _ in _lines(path)}
 
 
-def commits(path, method) -> list[str]:
-    """Return the commits that a method was measured with; a + means that files differed."""
-    return sorted({commit for cell, _, commit in _lines(path) if cell.method == method})
+def commits(path, methods) -> str:
+    """Return the commits that methods were measured with; a + means that files differed."""
+    return ", ".join(sorted({commit for cell, _, commit in _lines(path) if cell.method in methods}))
 
 
 def keep(path, wanted):

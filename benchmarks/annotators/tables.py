@@ -68,15 +68,17 @@ class Target(NamedTuple):
     missed: list[str]
 
 
-def section(path) -> str:
-    """Return the targets and all tables of the results in `path`, in Markdown."""
-    scores = Scores(results.read(path))
+def section(path, seeds=()) -> str:
+    """Return targets and tables of the results in `path`, in Markdown; no `seeds`: of all seeds."""
+    rows = results.read(path)
+    scores = Scores({cell: row for cell, row in rows.items() if not seeds or cell.seed in seeds})
     targets = [
         [t.words, f"{t.n_checks - len(t.missed)} of {t.n_checks}", "; ".join(t.missed) or "none"]
         for t in check_targets(scores)
     ]
     parts = [
-        f"looselabels at {', '.join(results.commits(path, OURS))}.",
+        f"looselabels at {results.commits(path, [OURS])}, peers at {results.commits(path, PEERS)}.",
+        _mean_gains(scores),
         markdown(["target", "reached", "missed"], targets),
         "Share of right classes on the training rows that have an answer:",
         _table(scores, "right"),
@@ -91,6 +93,18 @@ def section(path) -> str:
         _own_table(scores),
     ]
     return "\n\n".join(parts)
+
+
+def _mean_gains(scores):
+    """Say how far looselabels is ahead of the best peer of each place, on average."""
+    parts = []
+    for base in COSTS:
+        for score in ("right", "macro_f1"):
+            pairs = [scores.compare(place, base, score) for place in scores.places]
+            gains = [pair.difference for pair in pairs if pair is not None]
+            if gains:
+                parts.append(f"{BASE_NAMES[base]}, {score} {np.mean(gains):+.3f}")
+    return f"Mean difference from the best peer of each place: {'; '.join(parts)}."
 
 
 # ------------------------------------------------------------------------------ targets
@@ -146,7 +160,7 @@ def _limit(scores, score, words, limit):
     """Check that the mean over seeds is at most `limit`."""
     means = {key: numbers.mean() for key, numbers in scores.ours(score).items()}
     missed = [
-        f"{_name(place)}, {BASE_NAMES[base]}: {mean:.1f}"
+        f"{_name(place)}, {BASE_NAMES[base]}: {mean:.2f}"
         for (place, base), mean in means.items()
         if mean > limit
     ]
