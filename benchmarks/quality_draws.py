@@ -84,19 +84,20 @@ def run(data, kind, base, variant, seed=0):
 @click.command()
 @click.option("--quick", is_flag=True, help="Digits, a linear model and three kinds of labels.")
 @click.option("--only", multiple=True, type=click.Choice(DEVELOPMENT), help="This data set only.")
+@click.option("--base", multiple=True, type=click.Choice([LINEAR, FOREST]), help="This base only.")
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True)
 @click.option("--data", type=click.Path(file_okay=False), help="The folder with the data.")
-def main(quick, only, jobs, data):
+def main(quick, only, base, jobs, data):
     """Compare one model with many on draws."""
     names = ("digits",) if quick else only or DEVELOPMENT
-    bases = (LINEAR,) if quick else (LINEAR, FOREST)
+    bases = (LINEAR,) if quick else base or (LINEAR, FOREST)
     loaded = {name: sample(load(name, data), 0) for name in names}
     cells = [
-        (name, kind, base)
+        (name, kind, name_of_base)
         for name in names
         for kind in (("multi-positive", "noisy-20", "clean") if quick else KINDS)
         if kind in problems.kinds_of(loaded[name])
-        for base in bases
+        for name_of_base in bases
     ]
     found = Parallel(jobs)(
         delayed(run)(loaded[name], kind, base, variant)

@@ -131,3 +131,10 @@ def test_probabilities_of_another_model_replace_the_fit(suffix):
     assert f"--proba p{suffix}" in found["reproduce"]["command"]
     wrong = frame["species"] == np.where(np.arange(80) % 2, "cat", "dog")
     assert found["label_accuracy"] == pytest.approx(1 - wrong.sum() / frame["species"].count())
+
+
+@pytest.mark.parametrize("command", [["fit", "pets.csv"], ["predict", "model", "pets.csv"]])
+def test_other_commands_take_one_column_of_labels(command):
+    found = called(*command, "--label", "Ann", "--label", "Bob")
+    assert found.code == 2
+    assert "it is given 2 times. Only `looselabels audit` takes several columns." in found.err

@@ -28,6 +28,7 @@ from looselabels.command.options import (
     excel_safe,
     force,
     id_column,
+    one_label,
     quiet,
     repeatable_command,
     seed,
@@ -298,9 +299,7 @@ def fit(data, out, force, as_json, quiet, debug, **options):
     default="-",
     help="File (.csv, .tsv, .parquet, .feather).  [default: CSV to stdout]",
 )
-@click.option(
-    "--label", metavar="COLUMN", help="Column of labels to take into account, if DATA has one."
-)
+@one_label("Column of labels to take into account, if DATA has one.")
 @add_options(unlabeled, spelling, source)
 @click.option(
     "--features",
@@ -364,7 +363,7 @@ def predict(
 @main.command()
 @click.argument("data")
 @click.argument("decisions", nargs=-1, required=True, type=click.Path(dir_okay=False))
-@click.option("--label", metavar="COLUMN", help="Column of labels, as in the audit of a table.")
+@one_label("Column of labels, as in the audit of a table.")
 @add_options(id_column, unlabeled, spelling)
 @click.option(
     "-o",

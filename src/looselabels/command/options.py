@@ -249,8 +249,23 @@ how_labels_arise = add_options(
         "estimated]",
     ),
 )
+
+
+def one_label(help_text):
+    """Return the option --label of a command that takes one column; the last one would win."""
+
+    def only(context, parameter, columns):
+        if len(columns) > 1:
+            raise click.BadParameter(
+                f"it is given {len(columns)} times. Only `looselabels audit` takes several columns."
+            )
+        return columns[0] if columns else None
+
+    return click.option("--label", multiple=True, metavar="COLUMN", callback=only, help=help_text)
+
+
 about_labels = add_options(
-    click.option("--label", metavar="COLUMN", help="Column of labels; required for a table."),
+    one_label("Column of labels; required for a table."),
     how_labels_arise,
 )
 about_answers = add_options(
