@@ -167,7 +167,7 @@ def test_label_proba_is_the_real_one(data):
 
 
 def test_parameters_about_labels_are_read_once():
-    """Only `_design` may read what the user specified about labels."""
+    """Only `_design` and `_design_answers` may read what the user specified about labels."""
     tree = ast.parse(inspect.getsource(classifier.DecoupledClassifier))
     about_labels = {"transition", "negative", "noise", "strength", "class_prior"}
     readers = {
@@ -180,7 +180,7 @@ def test_parameters_about_labels_are_read_once():
         and node.value.id == "self"
         and node.attr in about_labels
     }
-    assert readers == {"_design"}
+    assert readers == {"_design", "_design_answers"}
 
 
 def test_the_steps_know_nothing_of_scikit_learn():

@@ -300,8 +300,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             estimator, annotations = self._check_parameters(), read_annotations(y)
             if annotations is not None:
                 check_parameters(self, known_classes)
-                weight = _check_weight(sample_weight, annotations)
-                design = design_annotations(annotations, self.transition, self.class_prior, weight)
+                design = self._design_answers(annotations, sample_weight)
                 return self._fit_to_answers(estimator, X, design, groups, fit_params)
             if X is None:
                 raise ValueError("X is None, but y has one label per row: it needs features.")
@@ -423,6 +422,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self._calibrate = self.calibrate  # `with_known_classes` calibrates as the fit did
         self._print(f"assumed {design.transition!r}")
         return design
+
+    def _design_answers(self, annotations, sample_weight):
+        """Read the parameters that say something about answers; they are not read again."""
+        weight = _check_weight(sample_weight, annotations)
+        return design_annotations(annotations, self.transition, self.class_prior, weight)
 
     def _choose_estimator(self, estimator, X, y, design, fit_params, may_draw=True):
         """Return the training, the fitted estimator and its scores, the best if there is a choice.
