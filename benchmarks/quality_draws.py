@@ -60,12 +60,12 @@ VARIANTS = {
 }
 
 
-def run(data, kind, base, variant, seed=0):
+def run(data, kind, count, base, variant, seed=0):
     """Return macro-F1 of one fit, and the error of the class shares or NaN."""
     options = dict(VARIANTS[variant])
     kind_of_draws, folds = options.pop("draws", None), options.pop("folds", draws.N_FOLDS)
     repeats = options.pop("repeats", draws.N_REPEATS)
-    problem = problems.make(kind, data, problems.middle_count(data), seed)
+    problem = problems.make(kind, data, count, seed)
     estimator = make_base(base, seed)
     if kind_of_draws is not None:
         estimator = kind_of_draws(estimator, random_state=seed)
@@ -81,6 +81,12 @@ def run(data, kind, base, variant, seed=0):
     return scores["macro_f1"], scores.get("class_prior_error", np.nan)
 
 
+def counts(kind, data):
+    """Return the numbers of labels per class: 30 %, and 10 % if a class has no labels."""
+    few = problems.counts_of(kind, data)[:1] if "positive" in kind else []
+    return [*few, problems.middle_count(data)]
+
+
 @click.command()
 @click.option("--quick", is_flag=True, help="Digits, a linear model and three kinds of labels.")
 @click.option("--only", multiple=True, type=click.Choice(DEVELOPMENT), help="This data set only.")
@@ -93,24 +99,25 @@ def main(quick, only, base, jobs, data):
     bases = (LINEAR,) if quick else base or (LINEAR, FOREST)
     loaded = {name: sample(load(name, data), 0) for name in names}
     cells = [
-        (name, kind, name_of_base)
+        (name, kind, count, name_of_base)
         for name in names
         for kind in (("multi-positive", "noisy-20", "clean") if quick else KINDS)
         if kind in problems.kinds_of(loaded[name])
+        for count in counts(kind, loaded[name])
         for name_of_base in bases
     ]
     found = Parallel(jobs)(
-        delayed(run)(loaded[name], kind, base, variant)
-        for name, kind, base in cells
+        delayed(run)(loaded[name], kind, count, base, variant)
+        for name, kind, count, base in cells
         for variant in VARIANTS
     )
     table = np.array(found).reshape(len(cells), len(VARIANTS), 2)
-    print("Macro-F1\n\n| data | labels | base |", " | ".join(VARIANTS), "|")
-    print("|---" * (3 + len(VARIANTS)) + "|")
+    print("Macro-F1\n\n| data | labels | per class | base |", " | ".join(VARIANTS), "|")
+    print("|---" * (4 + len(VARIANTS)) + "|")
     for cell, row in zip(cells, table[:, :, 0], strict=True):
-        print("|", " | ".join(cell), "|", " | ".join(f"{value:.3f}" for value in row), "|")
+        print("|", " | ".join([*map(str, cell), *(f"{value:.3f}" for value in row)]), "|")
     for title, part in (("mean", table[:, :, 0]), ("error of class shares", table[:, :, 1])):
-        print(f"| {title} | | |", " | ".join(f"{v:.3f}" for v in np.nanmean(part, axis=0)), "|")
+        print(f"| {title} | | | |", " | ".join(f"{v:.3f}" for v in np.nanmean(part, axis=0)), "|")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         ("bench_audit.py", ["cross-prediction 2", "auditing", "all of these", "saving"]),
         ("quality_noise.py", ["wine | forest", "wine | linear", "classes"]),
         ("quality_refit.py", ["digits | coarse | linear", "digits | coarse | default forest"]),
-        ("quality_draws.py", ["digits | multi-positive | linear", "error of class shares"]),
+        ("quality_draws.py", ["digits | multi-positive | 9 | linear", "error of class shares"]),
         ("false_alarms.py", ["Gaussians | forest", "digits, spread 2 | linear"]),
         ("quality_intervals.py", ["uniform 10% | low", "one class 40% | high", "every other"]),
         ("quality_review.py", ["wine | uniform 15% | ours", "wine | uniform 15% | random"]),

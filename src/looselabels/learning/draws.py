@@ -10,9 +10,8 @@ where the median is over all labels but the most frequent.
 
 The rows are divided into three folds, several times. For each fold a model is fitted to a draw of
 the rows outside of it, and predicts the fold. So all rows are predicted by equally many models that
-have not seen them. With bootstrap samples, rows of an abundant label would be in fewer samples, and
-their out-of-bag mean would be smoother: a labeled row would differ from an unlabeled row of the
-same class, and label rates could not be estimated by comparing the two.
+have not seen them. With bootstrap samples, rows of an abundant label would be out of more samples,
+and their mean smoother: unlabeled rows would look different from labeled rows of the same class.
 """
 
 from collections.abc import Callable, Iterator
