@@ -59,6 +59,8 @@ def small():
 class Fitted(SimpleNamespace):
     """What the audit reads of a classifier that was fitted to several answers per row."""
 
+    class_estimator_ = "a model of the features"
+
     def predict_proba_given_label(self, X, Y):
         n_classes = len(self.transition_.classes)
         return np.full((len(X), n_classes), 1 / n_classes)

@@ -371,3 +371,17 @@ def test_many_annotators_with_one_answer_each_take_little_memory(n):
     tracemalloc.stop()
     assert peak < 2500 * n  # bytes; the table of all rows and annotators would take 4n² and more
     assert share_right(found.class_proba_given_label, classes) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("row", "annotator", "label", "message"),
+    [
+        ([1, 0], [0, 0], [0, 1], "sorted by row"),
+        ([0, 5], [0, 0], [0, 1], "row of answer 1 is 5; it must be from 0 to 1"),
+        ([0, 1], [0, -1], [0, 1], "annotator of answer 1 is -1; it must be from 0 to 2"),
+        ([0, 1], [0, 1], [0, 2], "label of answer 1 is 2; it must be from 0 to 1"),
+    ],
+)
+def test_answers_out_of_range_or_order_are_refused(row, annotator, label, message):
+    with pytest.raises(ValueError, match=message):
+        infer_from_annotators(None, Answers(*map(np.array, (row, annotator, label)), 2, 3, 2))

@@ -15,8 +15,9 @@ from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from looselabels import DecoupledClassifier, Transition, load, save
+from looselabels import DecoupledClassifier, Transition, audit, load, save
 from looselabels.annotations import Annotations, annotations_to_table
+from looselabels.exceptions import IdentifiabilityWarning
 from looselabels.learning import annotated
 from looselabels.learning.training import Training
 from tests.learning.samples import crowd
@@ -471,7 +472,8 @@ def test_label_sets_that_do_not_overlap_are_all_classes():
     table = FRAME[["ann2", "ann3"]].copy()
     table["ann3"] = table["ann3"].str.upper().astype(object)
     table = table.where(table.notna(), None)
-    clf = decoupled(LogisticRegression()).fit(X, table)
+    with pytest.warns(IdentifiabilityWarning, match="No annotator uses labels of both"):
+        clf = decoupled(LogisticRegression()).fit(X, table)
     assert clf.classes_.tolist() == ["C", "D", "H", "c", "d", "h"]
     assert np.isfinite(clf.class_proba_given_label_).all()
 
@@ -572,3 +574,48 @@ def test_models_saved_before_there_were_annotators_load(tmp_path):
     del content["annotators"]
     (tmp_path / "old" / "decoupling.json").write_text(json.dumps(content | {"schema": 4}))
     assert_array_equal(load(tmp_path / "old").predict_proba(X), clf.predict_proba(X))
+
+
+# ---------------------------------------------------------------------------- specified annotators
+
+
+def simulated(accuracies, n=200, seed=0):
+    """Return the class of each row, and a table of answers that are right this often."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % 2
+    columns = [np.where(rng.random(n) < one, truth, 1 - truth) for one in accuracies]
+    return truth, np.array(["a", "b"], dtype=object)[np.stack(columns, axis=1)]
+
+
+def test_the_average_answer_includes_annotators_with_a_specified_transition():
+    _, table = simulated([0.95, 0.95, 0.5])
+    table[20:, 2] = None
+    expert = Transition.identity(["a", "b"]).with_noise(0.05)
+    clf = DecoupledClassifier(transition={0: expert, 1: expert}).fit(None, table)
+    assert np.diag(clf.transition_.proba).min() > 0.85
+
+
+def test_noise_of_a_common_transition_is_estimated_instead():
+    _, table = simulated([0.9, 0.7, 0.7, 0.8], n=600)
+    noisy = Transition.identity(["a", "b"]).with_noise(0.1)
+    found = DecoupledClassifier(transition=noisy).fit(None, table).annotator_quality_["accuracy"]
+    assert np.abs(np.asarray(found) - [0.9, 0.7, 0.7, 0.8]).max() < 0.1
+
+
+def test_the_accuracy_of_a_rule_is_that_of_its_votes():
+    _, table = simulated([0.8, 0.8, 0.8])
+    table[::2] = None
+    rules = Annotations.from_table(table, missing_is_label=True)
+    votes = Transition([[0.4, 0.1, 0.5], [0.1, 0.4, 0.5]], ["a", "b"], ["a", "b", None])
+    clf = DecoupledClassifier(transition={0: votes}).fit(None, rules)
+    assert np.asarray(clf.annotator_quality_["accuracy"])[0] == pytest.approx(0.8)
+    assert clf.transition_.proba.sum(axis=1) == pytest.approx([1, 1])
+
+
+def test_new_rows_need_no_answer():
+    _, table = simulated([0.9, 0.8, 0.8])
+    clf = DecoupledClassifier().fit(None, table)
+    none = np.full((2, 3), None)
+    found = clf.predict_proba_given_label(None, none)
+    assert_allclose(found, np.tile(clf.class_prior_, (2, 1)), atol=1e-6)
+    assert len(audit(clf, none).consensus) == 2

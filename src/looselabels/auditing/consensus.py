@@ -52,7 +52,7 @@ def audit_answers(clf, Y, X=None, *, random_state=0) -> "ConsensusAudit":
     """
     known = clf.transitions_
     annotations = _with_names_of(known, Y)
-    if X is not None:
+    if X is not None or (clf.class_estimator_ is None and len(annotations) != _n_fitted(clf)):
         proba = clf.predict_proba_given_label(X, Y)
     elif not hasattr(clf, "class_proba_given_label_"):
         raise ValueError("A model loaded from a file has no rows; pass them: audit(clf, Y, X).")
@@ -131,6 +131,11 @@ def _records(quality) -> list[dict]:
         values[name] = np.asarray(columns[name]).tolist()  # as plain numbers
     values["name"] = values.pop("annotator")
     return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+
+
+def _n_fitted(clf) -> int:
+    """Return the number of rows of the fit; 0 if the classifier was loaded from a file."""
+    return len(getattr(clf, "class_proba_given_label_", ()))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

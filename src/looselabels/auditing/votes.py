@@ -67,7 +67,8 @@ def _expected_agreement(answers, class_proba, transitions) -> float:
     part = answers.take(rows)
     if answers.missing_label is not None:  # given that there is an answer
         transitions = np.delete(transitions, answers.missing_label, axis=2)
-        transitions = transitions / transitions.sum(axis=2, keepdims=True)
+        total = transitions.sum(axis=2, keepdims=True)
+        transitions = transitions / np.where(total > 0, total, 1)  # 0: never answers
     given, starts = transitions[part.annotator], np.searchsorted(part.row, range(len(rows)))
     # (Σ_a t_a)² − Σ_a t_a² is twice the sum over pairs
     twice = np.add.reduceat(given, starts) ** 2 - np.add.reduceat(given**2, starts)
@@ -99,8 +100,10 @@ def constant_annotators(answers: Answers, class_proba, transition) -> list[tuple
 
     Each is (annotator, label, number of answers). The probability that all answers of a typical
     annotator, with this transition, are this label must be below 0.1 %, divided by the number of
-    annotators.
+    annotators. If not to answer is a label, there are none: a rule may vote for one class only.
     """
+    if answers.missing_label is not None:
+        return []
     n, label = answers.n_annotators, answers.label
     least, most = np.full(n, answers.n_labels), np.full(n, -1)
     np.minimum.at(least, answers.annotator, label)

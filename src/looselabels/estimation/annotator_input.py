@@ -26,6 +26,18 @@ def sort_into_slots(answers: Answers):
     return votes, *np.divmod(code, answers.n_labels)
 
 
+def check_answers(answers: Answers) -> None:
+    """Raise if numbers are out of range, or answers are not sorted by row."""
+    sizes = {"row": answers.n_rows, "annotator": answers.n_annotators, "label": answers.n_labels}
+    for name, n in sizes.items():
+        bad = np.flatnonzero((getattr(answers, name) < 0) | (getattr(answers, name) >= n))
+        if len(bad):
+            value = getattr(answers, name)[bad[0]]
+            raise ValueError(f"{name} of answer {bad[0]} is {value}; it must be from 0 to {n - 1}.")
+    if (np.diff(answers.row) < 0).any():
+        raise ValueError("Answers must be sorted by row, as Annotations.from_triples sorts them.")
+
+
 def read_class_proba(class_proba, answers) -> np.ndarray:
     """Return p(class | x), one row per row of the answers."""
     class_proba = as_numpy("class_proba", class_proba)

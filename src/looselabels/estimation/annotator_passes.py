@@ -9,6 +9,7 @@ from looselabels.annotations import Answers
 from looselabels.estimation.annotator_input import (
     IMPOSSIBLE,
     UNLIKELY,
+    check_answers,
     check_labels,
     read_class_proba,
     read_designs,
@@ -66,6 +67,7 @@ class Problem(NamedTuple):
     @classmethod
     def read(cls, class_proba, answers, transitions, designs, sample_weight) -> "Problem":
         """Check the arguments and sort the answers into slots."""
+        check_answers(answers)
         if class_proba is not None:
             class_proba = read_class_proba(class_proba, answers)
         fixed = read_transitions(transitions, answers)

@@ -193,6 +193,7 @@ def annotator_transitions(design: AnnotationDesign, found: AnnotatorInference):
 def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
     """Return how an answer arises from the class, on average over the annotators."""
     mass = found.inference.label_mass.sum(axis=0) + found.inference.pooled.mean(axis=0)
+    mass = mass + _mass_of_specified(design, found.inference.class_proba_given_label)
     prior = design.class_prior
     if prior is None:
         weight = design.sample_weight
@@ -205,6 +206,19 @@ def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
         strength=np.inf,
         sources=_sources(design),
     )
+
+
+def _mass_of_specified(design, class_proba) -> np.ndarray:
+    """Return the expected number of answers by class and label, of specified annotators."""
+    answers, n_fixed = design.annotations.answers, len(design.transitions)
+    weight = np.ones(len(class_proba)) if design.sample_weight is None else design.sample_weight
+    class_mass = class_proba * weight[:, None]
+    given = np.isin(answers.annotator, list(design.transitions))
+    mass = np.zeros((answers.n_labels, class_proba.shape[1]))
+    np.add.at(mass, answers.label[given], class_mass[answers.row[given]])
+    if answers.missing_label is not None:  # whoever did not answer
+        mass[answers.missing_label] += n_fixed * class_mass.sum(axis=0) - mass.sum(axis=0)
+    return mass.T
 
 
 def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
@@ -221,9 +235,12 @@ def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
     ]
     copy_of = [None if a == position else names[a] for position, a in enumerate(who)]
     numbers = np.array([accuracy.accuracy, accuracy.low, accuracy.high])[:, who]
+    is_answer = np.array([label is not None for label in labels])
     for a, proba in design.transitions.items():
-        right = Transition(proba, classes, labels).is_right.T
-        numbers[:, a] = found.class_prior @ np.sum(proba * right, axis=1)
+        right = Transition(proba, classes, labels).is_right.T & is_answer
+        answered = found.class_prior @ proba[:, is_answer].sum(axis=1)
+        if answered > 0:  # otherwise nothing is known
+            numbers[:, a] = found.class_prior @ np.sum(proba * right, axis=1) / answered
     columns = (design.n_answers, *numbers, confusions, copy_of)
     return quality_table(names, dict(zip(QUALITY, columns, strict=True)))
 

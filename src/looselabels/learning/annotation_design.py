@@ -8,7 +8,7 @@ import numpy as np
 from looselabels._names import listed, numbers_by_name
 from looselabels._rows import on_simplex
 from looselabels._validation import check_class_prior, short_repr
-from looselabels.annotations import Annotations
+from looselabels.annotations import Annotations, warn_if_label_sets_are_disjoint
 from looselabels.estimation.agreement import merge_annotators
 from looselabels.estimation.annotators import answer_likelihood
 from looselabels.estimation.calibration import TINY
@@ -116,8 +116,9 @@ def design_annotations(
     ----------
     annotations : Annotations
     transition : Transition or mapping, default=None
-        What all labels mean if they are right, or the transitions of some annotators, which stay
-        fixed. None, and for annotators that a mapping leaves out: each label is a class.
+        What all labels mean if they are right (noise in it is left out: it is estimated), or the
+        transitions of some annotators, which stay fixed. None, and for annotators that a mapping
+        leaves out: each label is a class.
     class_prior : mapping or sequence, default=None
     sample_weight : array of shape (n_samples,), default=None
 
@@ -129,6 +130,10 @@ def design_annotations(
     >>> design.classes, design.annotations.labels
     (('cat', 'dog'), ('cat', 'dog', 'pet', 'other'))
     """
+    if not len(annotations.answers.row):
+        raise ValueError("Y contains no answers; at least one row needs a label.")
+    if transition is None:
+        warn_if_label_sets_are_disjoint(annotations)
     common = transition if isinstance(transition, Transition) else None
     specified = {} if common or transition is None else _read_mapping(transition, annotations)
     known = [common] if common else list(specified.values())
@@ -138,7 +143,8 @@ def design_annotations(
     meaning = np.zeros((len(classes), len(columns)))
     for y, name in enumerate(classes):
         if common:
-            meaning[y, [columns[label] for label in common.labels]] = common.proba[y]
+            right = common.proba[y] * common.is_right[:, y]
+            meaning[y, [columns[label] for label in common.labels]] = right
         elif name in columns:
             meaning[y, columns[name]] = 1.0
     fixed = {a: _place(one, classes, columns) for a, one in specified.items()}

@@ -151,7 +151,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         with so many rows that it takes long (`Training.can_learn_classes`). With True, and `cv` and
         `calibrate` as by default, many models of the kind of `estimator` are fitted to balanced
         draws of the rows (`BalancedDraws`) if a label is far more frequent than others, or if they
-        predict the labels better than one model.
+        predict the labels better than one model. With several labels per row, True means until
+        p(class | x, labels) hardly changes, at most four times, for any number of rows.
     decide : "probable" or "balanced", default="probable"
         Which class `predict` returns. "probable": the most probable class, which maximizes
         accuracy. "balanced": the class that maximizes p(class | x) / p(class), which maximizes
