@@ -19,7 +19,7 @@ def test_an_annotator_who_never_changes_is_named():
 
 def test_pairs_that_agree_too_often_are_findings_and_the_rest_is_counted():
     annotations, _ = crowd()
-    pairs = [AgreeingPair(0, 2, 120, 0.97, 0.8, 0.001, False)] * 8
+    pairs = [AgreeingPair(0, 2, 120, 0.97, 0.8, 0.001)] * 8
     found = find_pairs(annotations, pairs)
     assert found[0].words.startswith(
         "'0' and '2' agree in 97% of the 120 rows that both answered; 80% are expected if all"

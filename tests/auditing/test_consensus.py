@@ -17,6 +17,7 @@ from looselabels.auditing.audit import audit
 from looselabels.auditing.consensus import ConsensusAudit, audit_answers
 from looselabels.auditing.more_answers import MOST
 from looselabels.estimation.annotators import annotator_accuracy, infer_from_annotators
+from looselabels.learning.annotation_design import AnnotatorTransitions
 from looselabels.transition import Transition
 from tests.auditing.crowds import NAMES, crowd
 
@@ -68,13 +69,14 @@ class Fitted(SimpleNamespace):
 
 def fitted(annotations, **changes):
     found = audited(annotations)
-    proba, labels = found.transitions, annotations.labels
-    known = {"annotators": annotations.annotators, "labels": labels, "proba": proba}
+    people, labels = annotations.annotators, annotations.labels
+    names = people, found.transitions, found.transition.classes, labels
+    known = AnnotatorTransitions(*names, same_as=np.arange(len(people)))
     quality = pd.DataFrame(found.annotators).rename(columns={"name": "annotator"})
     return Fitted(
         **{
             "annotators_": annotations.annotators,
-            "transitions_": SimpleNamespace(**known),
+            "transitions_": known,
             "transition_": found.transition,
             "annotator_quality_": quality.set_index("annotator"),
             "class_proba_given_label_": found.class_proba_given_label,

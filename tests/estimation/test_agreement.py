@@ -44,10 +44,10 @@ def test_a_copy_is_found_and_counted_once(rng):
     original = average_annotator(transitions)
     copied = with_copy(answers, original, copy=19, rows=np.arange(500))
     pairs = agreeing_pairs(infer_from_annotators(None, copied), copied)
-    assert [pair[:2] for pair in pairs if pair.is_copy] == [(original, 19)]
+    assert [pair[:2] for pair in pairs if pair.agreement == 1] == [(original, 19)]
     assert pairs[0].agreement == 1
     assert pairs[0].expected < 0.8
-    same_as = join([pair for pair in pairs if pair.is_copy], 20)
+    same_as = join([pair for pair in pairs if pair.agreement == 1], 20)
     assert same_as[19] == original
     merged = merge_annotators(copied, same_as, 20)
     assert len(copied.row) - len(merged.row) == pairs[0].n_rows
@@ -70,7 +70,7 @@ def test_an_annotator_who_looks_at_another_is_found_but_is_no_copy(rng):
     copied = copied._replace(label=np.where(wrong, (copied.label + 1) % 4, copied.label))
     pairs = agreeing_pairs(infer_from_annotators(None, copied), copied)
     assert pairs[0][:2] == (original, 19)
-    assert not any(pair.is_copy for pair in pairs)
+    assert not any(pair.agreement == 1 for pair in pairs)
 
 
 def test_few_common_rows_say_nothing():

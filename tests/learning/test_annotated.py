@@ -285,8 +285,8 @@ def test_an_array_of_new_rows_needs_all_annotators(fitted):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (FRAME.rename(columns={"ann0": "bob"}), r"annotators names \['bob'\]; it can name"),
-        (FRAME.replace("c", "cat"), r"labels names \['cat'\]; it can name \['c', 'd', 'h'\]"),
+        (FRAME.rename(columns={"ann0": "bob"}), r"annotators of Y contain \['bob'\]; known are"),
+        (FRAME.replace("c", "cat"), r"labels of Y contain \['cat'\]; known are \['c', 'd', 'h'\]"),
         (FRAME.iloc[:9], "Y has 9 rows; X has 300"),
         (CLASSES, "must be a DataFrame or a 2-D array"),
     ],
@@ -360,7 +360,7 @@ def test_an_expert_among_labeling_functions_needs_a_missing_label():
 @pytest.mark.parametrize(
     ("transition", "message"),
     [
-        ({"bob": EXPERT}, r"transition names \['bob'\]; it can name \['ann0'"),
+        ({"bob": EXPERT}, r"transition names \['bob'\]; known are \['ann0'"),
         ({"ann0": np.eye(3)}, "transition of annotator 'ann0' must be a Transition"),
         ("identity", "transition must be a Transition, or a mapping"),
         (

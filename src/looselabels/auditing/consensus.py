@@ -11,7 +11,6 @@ from itertools import groupby
 import numpy as np
 
 from looselabels import __version__
-from looselabels._names import listed
 from looselabels._validation import import_extra
 from looselabels.annotations import Annotations
 from looselabels.auditing.annotator_findings import find_constant, find_copies, find_pairs
@@ -51,7 +50,7 @@ def audit_answers(clf, Y, X=None, *, random_state=0) -> "ConsensusAudit":
     [[46, 2]]
     """
     known = clf.transitions_
-    annotations = _with_names_of(known, Y)
+    annotations, _ = known.read(Y)
     if X is not None or (clf.class_estimator_ is None and len(annotations) != _n_fitted(clf)):
         proba = clf.predict_proba_given_label(X, Y)
     elif not hasattr(clf, "class_proba_given_label_"):
@@ -83,44 +82,6 @@ def audit_answers(clf, Y, X=None, *, random_state=0) -> "ConsensusAudit":
         findings,
         random_state,
     )
-
-
-def _with_names_of(known, Y) -> Annotations:
-    """Return answers with the annotators and labels of the classifier, in its order.
-
-    The columns of a DataFrame are some of the annotators; an array has all of them, in order.
-    """
-    found, people = Y, np.arange(len(known.annotators))
-    if not isinstance(Y, Annotations):
-        found = Annotations.from_table(Y, missing_is_label=None in known.labels)
-    if isinstance(Y, Annotations) or hasattr(Y, "columns"):
-        people = _positions("annotators", found.annotators, known.annotators)
-    elif len(found.annotators) != len(people):
-        raise ValueError(
-            f"Y is an array with {len(found.annotators)} columns; the classifier was fitted to "
-            f"{len(people)} annotators. Pass a DataFrame that names some of them."
-        )
-    labels = _positions("labels", found.labels, known.labels)
-    missing = found.answers.missing_label
-    answers = found.answers._replace(
-        annotator=people[found.answers.annotator],
-        label=labels[found.answers.label],
-        n_annotators=len(known.annotators),
-        n_labels=len(known.labels),
-        missing_label=None if missing is None else int(labels[missing]),
-    )
-    return Annotations(known.annotators, known.labels, answers)
-
-
-def _positions(argument, names, known) -> np.ndarray:
-    """Return the position in `known` of each name; raise if one is not there."""
-    position = {name: i for i, name in enumerate(known)}
-    unknown = [name for name in names if name not in position]
-    if unknown:
-        raise ValueError(
-            f"{argument} of Y contain {listed(unknown)}; the classifier knows {listed(known)}."
-        )
-    return np.array([position[name] for name in names], dtype=np.intp)
 
 
 def _records(quality) -> list[dict]:

@@ -31,7 +31,6 @@ class AgreeingPair(NamedTuple):
     agreement: float  #: share of these rows with equal answers
     expected: float  #: the share if both answered independently
     p_value: float  #: of such an agreement by chance, corrected for the number of pairs
-    is_copy: bool  #: whether all answers are equal
 
 
 def agreeing_pairs(found: AnnotatorInference, answers: Answers, level=0.05) -> list[AgreeingPair]:
@@ -84,7 +83,6 @@ def agreeing_pairs(found: AnnotatorInference, answers: Answers, level=0.05) -> l
             float(agreed[i] / n_rows[i]),
             float(expected[i]),
             float(p_value[i]),
-            bool(agreed[i] == n_rows[i]),
         )
         for i in hits
     ]

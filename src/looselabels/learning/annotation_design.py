@@ -82,28 +82,36 @@ class AnnotatorTransitions(Mapping):
         # a class that p(class | x) rules out is possible if the answers leave no other one
         return on_simplex(np.maximum(class_proba, TINY) * given)
 
-    def _likelihood(self, Y):
-        """Return Π_a T_a[class, answer_a] of each row, divided by its largest value."""
-        annotations, names = Y, ()
+    def read(self, Y) -> tuple[Annotations, np.ndarray]:
+        """Return answers with these annotators and labels, in this order, and who is in Y."""
+        found, names = Y, ()
         if not isinstance(Y, Annotations):
-            annotations = Annotations.from_table(Y, missing_is_label=None in self.labels)
+            found = Annotations.from_table(Y, missing_is_label=None in self.labels)
             names = () if hasattr(Y, "columns") else self.annotators
-        if names and len(names) != len(annotations.annotators):
+        if names and len(names) != len(found.annotators):
             raise ValueError(
-                f"Y is an array with {len(annotations.annotators)} columns; the classifier was "
-                f"fitted to {len(names)} annotators. Pass a DataFrame that names some of them."
+                f"Y is an array with {len(found.annotators)} columns; the classifier was fitted to "
+                f"{len(names)} annotators. Pass a DataFrame that names some of them."
             )
-        who = _positions("annotators", names or annotations.annotators, self._position)
+        who = _positions("annotators of Y contain", names or found.annotators, self._position)
         columns = {label: s for s, label in enumerate(self.labels)}
-        what = _positions("labels", annotations.labels, columns)
-        missing = annotations.answers.missing_label
-        answers = annotations.answers._replace(
-            label=what[annotations.answers.label],
+        what = _positions("labels of Y contain", found.labels, columns)
+        missing = found.answers.missing_label
+        answers = found.answers._replace(
+            annotator=who[found.answers.annotator],
+            label=what[found.answers.label],
+            n_annotators=len(self.annotators),
             n_labels=len(self.labels),
             missing_label=None if missing is None else int(what[missing]),
         )
-        originals, position = np.unique(self.same_as[who], return_inverse=True)
-        answers = merge_annotators(answers, position, len(originals))
+        return Annotations(self.annotators, self.labels, answers), who
+
+    def _likelihood(self, Y):
+        """Return Π_a T_a[class, answer_a] of each row, divided by its largest value."""
+        annotations, who = self.read(Y)
+        originals = np.unique(self.same_as[who])
+        position = np.searchsorted(originals, self.same_as)  # whoever is not in Y has no answers
+        answers = merge_annotators(annotations.answers, position, len(originals))
         return np.exp(answer_likelihood(self.proba[originals], answers))
 
 
@@ -206,7 +214,7 @@ def _read_mapping(transition, annotations) -> dict[int, Transition]:
             f"{short_repr(transition)}."
         )
     position = {name: a for a, name in enumerate(annotations.annotators)}
-    who = _positions("transition", transition, position)
+    who = _positions("transition names", transition, position)
     for name, one in transition.items():
         if not isinstance(one, Transition):
             raise ValueError(
@@ -271,9 +279,9 @@ def _check_answers(annotations, meaning, fixed):
         )
 
 
-def _positions(argument, names, position) -> np.ndarray:
+def _positions(words, names, position) -> np.ndarray:
     """Return the position of each name; raise if one is unknown."""
     unknown = [name for name in names if name not in position]
     if unknown:
-        raise ValueError(f"{argument} names {listed(unknown)}; it can name {listed([*position])}.")
+        raise ValueError(f"{words} {listed(unknown)}; known are {listed([*position])}.")
     return np.array([position[name] for name in names], dtype=np.intp)
