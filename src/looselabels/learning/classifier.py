@@ -437,8 +437,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         report, self.candidate_losses_ = self._progress(), None
         training = self._training(estimator, X, y, design, fit_params, report)
         if self.estimator is not None:
-            may_draw = may_draw and training.may_draw
-            return *fit_alone_or_drawn(training._replace(may_draw=may_draw)), {}
+            if not may_draw:
+                training = training._replace(may_draw=False)
+            return *fit_alone_or_drawn(training), {}
         scored: dict = {}
         candidates = {"forest": training}
         if self.cv != OWN:

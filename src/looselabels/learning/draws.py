@@ -67,8 +67,11 @@ class DrawnModels(MetaEstimatorMixin, BaseEstimator):
         n_classes = len(self.classes_)
         return sum(align(model, X, n_classes) for model in self.estimators_) / len(self.estimators_)
 
-    def _fit_draws(self, X, strata, weight, groups, sizes, copies_of, fit_params) -> np.ndarray:
-        """Fit the models; return the mean prediction of each row by those that have not seen it.
+    def _fit_draws(self, X, strata, weight, groups, sizes, copies_of, fit_params) -> tuple:
+        """Fit the models; return their predictions, and how frequent each stratum is in draws.
+
+        A row is predicted by the mean of the models that have not seen it. The second array is
+        relative to the data: 2 for a stratum that is twice as frequent in draws.
 
         `strata` has a number from 0 for each row, and `sizes` maps how many rows there are of each
         number to how many are drawn. `copies_of` maps drawn rows to what is learned from them.
@@ -87,8 +90,9 @@ class DrawnModels(MetaEstimatorMixin, BaseEstimator):
         for (_, test), (model, proba) in each(zip(draws, parts, strict=True), len(draws)):
             self.estimators_.append(model)
             total[test] += proba
-        self._drawn_share = n_drawn / len(draws) / np.bincount(strata, weight > 0)
-        return total / total.sum(axis=1, keepdims=True)
+        drawn_part = n_drawn / len(draws) / np.bincount(strata, weight > 0)
+        share = np.bincount(strata, weight) / weight.sum()
+        return total / total.sum(axis=1, keepdims=True), drawn_part / (share @ drawn_part)
 
     def _draws(self, strata, weight, groups, sizes: Callable) -> Iterator[tuple]:
         """Yield the rows of each draw, and the rows that its model predicts."""
@@ -164,9 +168,9 @@ class BalancedDraws(ClassifierMixin, DrawnModels):
 
             together = None if groups is None else np.asarray(groups)
             sizes = partial(draw_sizes, draw=DRAW)
-            proba = self._fit_draws(X, index, weight, together, sizes, copies_of, fit_params)
-            share = np.bincount(index, weight) / weight.sum()
-            self.label_weights_ = self._drawn_share / (share @ self._drawn_share)
+            proba, self.label_weights_ = self._fit_draws(
+                X, index, weight, together, sizes, copies_of, fit_params
+            )
             return proba
 
     def predict_proba(self, X):
@@ -213,8 +217,9 @@ class ClassDraws(DrawnModels):
             found = Copies.weighted(*known) if takes_weight else Copies.drawn(*known, random)
             return found._replace(rows=rows[found.rows])
 
-        proba = self._fit_draws(X, strata, weight, groups, class_draw_sizes, copies_of, {})
-        share = np.bincount(strata, weight) / weight.sum()
+        proba, label_weights = self._fit_draws(
+            X, strata, weight, groups, class_draw_sizes, copies_of, {}
+        )
         self.label_weights_ = np.ones(transition.shape[1])
-        self.label_weights_[labels] = self._drawn_share / (share @ self._drawn_share)
+        self.label_weights_[labels] = label_weights
         return proba
