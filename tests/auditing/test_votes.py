@@ -90,3 +90,25 @@ def test_equal_answers_to_rows_of_one_class_are_right_and_not_lazy():
     annotations = Annotations.from_table(table)
     proba, typical = np.eye(2)[[0] * 50 + [1] * 50], np.array([[0.95, 0.05], [0.05, 0.95]])
     assert constant_annotators(annotations.answers, proba, typical) == []
+
+
+def test_rules_that_vote_for_one_class_are_not_constant():
+    """The same answers are a finding if nobody could have abstained."""
+    table = np.array([["cat", None]] * 30 + [[None, "dog"]] * 30, dtype=object)
+    proba, votes = np.repeat(np.eye(2), 30, axis=0), np.array([[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]])
+    rules = Annotations.from_table(table, missing_is_label=True)
+    assert constant_annotators(rules.answers, proba, votes) == []
+    people = Annotations.from_table(table)
+    unsure = np.full((2, 2), 0.5)
+    assert [found[:2] for found in constant_annotators(people.answers, proba, unsure)] == [
+        (0, 0),
+        (1, 1),
+    ]
+
+
+def test_agreement_is_known_if_a_rule_never_votes_in_a_class():
+    table = np.array([["cat", "cat"], ["dog", "dog"]] * 5, dtype=object)
+    rules = Annotations.from_table(table, missing_is_label=True)
+    transitions = np.array([[[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]] * 2)
+    found = agreement(rules.answers, np.tile(np.eye(2), (5, 1)), transitions)
+    assert found["expected"] == pytest.approx(0.5)  # rows of the first class only
