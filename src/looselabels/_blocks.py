@@ -21,6 +21,7 @@ from looselabels import _rows
 from looselabels._validation import as_numpy
 
 ELEMENTS_PER_BLOCK = 2**16  # rows × columns; a block and its temporaries fit into the caches
+ELEMENTS_PER_GPU_BLOCK = 2**25  # launching a kernel takes as long as computing many rows
 MIN_BLOCK_ROWS = 256  # matrix products of fewer rows are inefficient
 MIN_THREAD_ROWS = 2048  # fewer rows are not worth a thread
 NEGLIGIBLE = 1e-14  # smaller label_proba are rounding errors of the sum of the row, and are ignored
@@ -77,7 +78,8 @@ class Rows:
         self.solved = False
         self.kept: Any = None
         self.spare: Any = None
-        size = max(MIN_BLOCK_ROWS, ELEMENTS_PER_BLOCK // max(n_classes, n_labels))
+        elements = ELEMENTS_PER_BLOCK if is_on_cpu(label_proba) else ELEMENTS_PER_GPU_BLOCK
+        size = max(MIN_BLOCK_ROWS, elements // max(n_classes, n_labels))
         if _row_solver(label_proba) is not _rows:  # a few blocks for each thread
             size = min(size, max(MIN_THREAD_ROWS, n_rows // (4 * _n_threads())))
         self.blocks = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
@@ -272,6 +274,11 @@ def _blas():
 
 def _n_threads():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def is_on_cpu(array) -> bool:
+    """Return whether the array is in the memory of the CPU."""
+    return is_numpy_array(array) or "cpu" in str(device(array)).lower()
 
 
 def _row_solver(labels):

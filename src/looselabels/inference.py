@@ -29,6 +29,7 @@ from looselabels._blocks import (
     weighted,
     xlogy,
 )
+from looselabels._cuda import CudaRows, has_kernel
 from looselabels._names import in_label_order
 from looselabels._rows import on_simplex
 from looselabels._validation import (
@@ -141,7 +142,7 @@ def infer(
             return _infer_present(label_proba, given, weight, counts, prior, tol, max_iter)
 
         weight, counts, scale = _in_range(weight, counts, label_proba)
-        rows = Rows(label_proba, weight, len(given))
+        rows = rows_for(label_proba, weight, len(given))
 
         def solve(transition, tol=tol) -> PassFound:
             return rows.solve(row_problem(transition, prior, tol))
@@ -170,7 +171,7 @@ def class_proba_from(label_proba, transition, *, tol=1e-9):
     array([[0.3, 0.7]])
     """
     label_proba, given = _check_pair(label_proba, transition)
-    rows = Rows(label_proba, None, len(given))
+    rows = rows_for(label_proba, None, len(given))
     with np.errstate(under="ignore"):
         rows.solve(row_problem(given, None, tol))
     return rows.class_proba
@@ -336,6 +337,12 @@ def objective(
     if pseudocounts is None:
         return total
     return total + _transition_prior(given, check_pseudocounts(pseudocounts, given))
+
+
+def rows_for(label_proba, sample_weight, n_classes) -> Rows:
+    """Return the driver that solves the rows of this kind of array."""
+    kind = CudaRows if has_kernel(label_proba, n_classes) else Rows
+    return kind(label_proba, sample_weight, n_classes)
 
 
 # ---------------------------------------------------------------------------------- the transition
