@@ -247,6 +247,7 @@ def test_the_number_of_rounds_can_be_specified(refit):
     assert share_right(clf) > 0.75
 
 
+@pytest.mark.slow
 def test_a_table_after_a_column_and_a_column_after_a_table_leave_nothing_behind(fitted):
     clf = clone(fitted).fit(X, CLASSES).fit(X, FRAME)
     assert_array_equal(clf.class_proba_, fitted.class_proba_)
