@@ -141,11 +141,12 @@ def infer(
         weight, counts, scale = _in_range(weight, counts, label_proba)
         rows = Rows(label_proba, weight, len(given))
 
-        def solve(transition, tol=tol) -> PassFound:
+        def solve(transition, tol) -> PassFound:
             return rows.solve(row_problem(transition, prior, tol))
 
         if counts is None:
-            fitted, found, stationary = given, solve(given), True
+            fitted, stationary = given, True
+            found = rows.solve(row_problem(given, prior, tol, needs_mass=False))
             objectives = [found.objective]
         else:
             fitted, found, objectives, stationary = climb(
@@ -170,7 +171,7 @@ def class_proba_from(label_proba, transition, *, tol=1e-9):
     label_proba, given = _check_pair(label_proba, transition)
     rows = Rows(label_proba, None, len(given))
     with np.errstate(under="ignore"):
-        rows.solve(row_problem(given, None, tol))
+        rows.solve(row_problem(given, None, tol, needs_mass=False))
     return rows.class_proba
 
 
