@@ -175,7 +175,8 @@ def _kernel(name, problem: RowProblem, dtype):
 def pack(problem: RowProblem) -> np.ndarray:
     """Return the struct `Problem` of the kernels."""
     prior = np.zeros(len(problem.transition)) if problem.log_prior is None else problem.log_prior
-    numbers = (problem.tol / 10, problem.tol, problem.rank == len(problem.transition))
+    tol = problem.tol / 10 if problem.needs_mass else problem.tol
+    numbers = (tol, problem.tol, problem.rank == len(problem.transition))
     arrays = (problem.transition, problem.inverse, prior, problem.transition.max(axis=0), numbers)
     return np.concatenate([np.ravel(array) for array in arrays], dtype=float)
 

@@ -49,10 +49,11 @@ class Descent(NamedTuple):
     residual: Any  # max |min(class_proba, price)|: zero at the optimum
 
 
-def evaluate(label_proba, class_proba, transition, log_prior) -> Ascent:
-    """Return the slope of each row at `class_proba`, and its gap."""
+def evaluate(label_proba, class_proba, transition, log_prior, explained=None) -> Ascent:
+    """Return the slope of each row at `class_proba`, and its gap; `explained` is yT, if known."""
     xp = array_namespace(label_proba)
-    explained = class_proba @ transition
+    if explained is None:
+        explained = class_proba @ transition
     gradient = ratio(label_proba, explained) @ transition.T
     if log_prior is not None:
         gradient = gradient + log_prior
@@ -84,10 +85,11 @@ def solve_dual(label_proba, inverse, tol):
     In terms of q = yT the problem is max Σ S log q subject to qT⁻¹ ≥ 0. Its optimum is
     q = S / (1 − T⁻¹μ) with a multiplier μ_k ≥ 0 for each class, which is zero if the class is
     present. Newton's method minimizes −Σ S log(1 − T⁻¹μ) over μ; the gradient is y, and the linear
-    systems are only as large as the number of absent classes. A row that does not converge is
-    returned as a good start for `ascend`.
+    systems are only as large as the number of absent classes. `tol` is the gap to reach; a row that
+    does not reach it is returned as a good start for `ascend`.
     """
     xp = array_namespace(label_proba)
+    tol = tol / 100  # negative class_proba are set to zero, which adds a larger gap
 
     def step(at):
         members = (at.price > 0) | (at.class_proba < 0)
