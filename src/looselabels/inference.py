@@ -141,7 +141,7 @@ def infer(
             return _infer_present(label_proba, given, weight, counts, prior, tol, max_iter)
 
         weight, counts, scale = _in_range(weight, counts, label_proba)
-        rows = Rows(label_proba, weight, len(given))
+        rows = rows_for(label_proba, weight, len(given))
 
         def solve(transition, tol=tol) -> PassFound:
             return rows.solve(row_problem(transition, prior, tol))
@@ -170,7 +170,7 @@ def class_proba_from(label_proba, transition, *, tol=1e-9):
     array([[0.3, 0.7]])
     """
     label_proba, given = _check_pair(label_proba, transition)
-    rows = Rows(label_proba, None, len(given))
+    rows = rows_for(label_proba, None, len(given))
     with np.errstate(under="ignore"):
         rows.solve(row_problem(given, None, tol))
     return rows.class_proba
@@ -336,6 +336,18 @@ def objective(
     if pseudocounts is None:
         return total
     return total + _transition_prior(given, check_pseudocounts(pseudocounts, given))
+
+
+# ---------------------------------------------------------------------------- passes over the rows
+
+
+def rows_for(label_proba, sample_weight, n_classes):
+    """Return the driver of `infer` for this kind of input.
+
+    A driver solves all rows in one pass, ``solve(problem) -> PassFound``, returns to an earlier
+    state (`keep`, `restore`), and has the result of the last pass (`class_proba`, `gap`).
+    """
+    return Rows(label_proba, sample_weight, n_classes)
 
 
 # ---------------------------------------------------------------------------------- the transition
