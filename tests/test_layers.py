@@ -12,7 +12,8 @@ PACKAGE = Path(looselabels.__file__).parent
 # Each file imports only from those that are listed before it.
 LAYERS = [
     *("_renamed", "exceptions", "_validation", "_names", "_files", "_progress"),
-    *("_rows", "_rows_numba", "_blocks", "inference", "plotting", "transition", "datasets"),
+    *("blocks", "_rows", "_rows_numba", "_blocks", "_dask", "_sources"),
+    *("inference", "plotting", "transition", "datasets"),
     "annotations",
     "model_selection",
     *("estimation.sampling", "estimation.quantiles", "estimation.reliability"),
@@ -42,7 +43,8 @@ LAYERS = [
     *("command.demo", "command.options", "command.workflow", "command.terminal", "command.cli"),
     "features",  # the encoders of the command, for users of the library
 ]
-NUMERICS = ["_validation", "_rows", "_rows_numba", "_blocks", "inference"]
+NUMERICS = ["_validation", "blocks", "_rows", "_rows_numba", "_blocks", "_dask", "_sources"]
+NUMERICS += ["inference"]
 
 
 def imported_modules(path):

@@ -8,6 +8,7 @@ objective). `Rows` applies it to arrays in memory, in threads if the compiled ke
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
 from threading import Lock
@@ -27,6 +28,7 @@ NEGLIGIBLE = 1e-14  # smaller label_proba are rounding errors of the sum of the 
 SMALLEST = 1e-100  # lower limit of positive entries of T: their squares must stay positive
 RULED_OUT = 1e-10  # a label with less than this share of what an optimum gives it is ruled out
 BLAS_LOCK = Lock()
+ONE_THREAD = ContextVar("one_thread", default=False)  # for workers that solve blocks in parallel
 
 
 class RowProblem(NamedTuple):
@@ -63,8 +65,8 @@ class PassFound(NamedTuple):
 class Rows:
     """All rows and their current class_proba; `solve` updates them in one pass.
 
-    `keep` and `restore` return to an earlier state without copying it. A driver over processes or
-    a cluster is another class with these three methods over `solve_block`.
+    `keep` and `restore` return to an earlier state without copying it. `_sources.SourceRows` is the
+    driver for rows that are not in memory.
     """
 
     def __init__(self, label_proba, sample_weight, n_classes):
@@ -95,7 +97,7 @@ class Rows:
         return PassFound(
             np.sum([block.label_mass for block in found], axis=0),
             sum(block.objective for block in found),
-            float(xp.sum(weighted(gap, weight))) / total,
+            float(xp.sum(weighted(gap, weight))) / (total or 1.0),  # a block can have weight 0
             float(xp.max(gap)),
             sum(block.n_ambiguous for block in found),
         )
@@ -124,7 +126,8 @@ class Rows:
 
     def _map(self, function) -> list[BlockFound]:
         # Only compiled kernels release the GIL. Other libraries have their own threads or device.
-        if _row_solver(self.label_proba) is _rows or len(self.blocks) == 1:
+        one_thread = ONE_THREAD.get() or len(self.blocks) == 1
+        if one_thread or _row_solver(self.label_proba) is _rows:
             return [function(block) for block in self.blocks]
         with one_blas_thread(), ThreadPoolExecutor(_n_threads()) as pool:
             return list(pool.map(function, self.blocks))
