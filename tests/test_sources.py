@@ -239,6 +239,8 @@ def test_a_write_that_fails_leaves_no_file(tmp_path, label_proba):
         Blocks([]).to_npy(tmp_path / "a")
 
 
+@pytest.mark.slow  # because the extra `bench` has zarr
+@pytest.mark.filterwarnings("ignore:::zarr")
 def test_zarr_arrays_are_sliced(label_proba):
     zarr = pytest.importorskip("zarr")
     source = Blocks.from_array(zarr.array(label_proba, chunks=(10, 3)))

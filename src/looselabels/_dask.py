@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
+from uuid import uuid4
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from looselabels._blocks import ONE_THREAD
 from looselabels._validation import import_extra
 
 INSTALL = "'looselabels[dask]'"
+BLOCK = "looselabels-block-"  # how the names of tasks begin, so that errors can name the block
 FAN_IN = 16  # results that are combined by one task
 
 
@@ -25,10 +27,13 @@ def is_dask(rows) -> bool:
 
 def as_dask_array(name, rows):
     """Return an array or table of Dask as an array whose blocks have all columns."""
-    array = rows.to_dask_array() if hasattr(rows, "to_dask_array") else rows
-    if not hasattr(array, "map_blocks") or array.ndim not in (1, 2):
-        raise TypeError(f"{name} must be an array or a table of Dask; got {type(rows).__name__}.")
-    return array if array.ndim == 1 else array.rechunk({1: -1})
+    array = import_extra("dask.array", INSTALL)
+    found = rows.to_dask_array() if hasattr(type(rows), "to_dask_array") else rows
+    if not isinstance(found, array.Array) or found.ndim not in (1, 2):
+        raise TypeError(
+            f"{name} must be a 1-D or 2-D array or a table of Dask; got {type(rows).__name__}."
+        )
+    return found if found.ndim == 1 else found.rechunk({1: -1})
 
 
 def reduced(function: Callable, combine: Callable, *sources):
@@ -38,7 +43,11 @@ def reduced(function: Callable, combine: Callable, *sources):
     shared = dask.delayed(function, pure=False, traverse=False)  # travels once, not per block
     blocks = zip(*(source.to_delayed().ravel() for source in sources), strict=True)
     call, join = dask.delayed(_of_block, pure=False), dask.delayed(_joined, pure=False)
-    tasks = [call(shared, index, *block) for index, block in enumerate(blocks)]
+    run = uuid4().hex
+    tasks = [
+        call(shared, index, *block, dask_key_name=f"{BLOCK}{index}-{run}")
+        for index, block in enumerate(blocks)
+    ]
     while len(tasks) > 1:
         tasks = [join(combine, tasks[k : k + FAN_IN]) for k in range(0, len(tasks), FAN_IN)]
     with _plain_errors():
@@ -108,36 +117,27 @@ def _rows_of_block(function, n_columns, dtype, *arrays):
 
 def _aligned(first, *others):
     """Return arrays of Dask that are divided at the same rows."""
+    return [first, *(_divided_like(first, other) for other in others)]
+
+
+def _divided_like(first, other):
+    """Return `other` as an array of Dask with blocks of the same rows as those of `first`."""
     array = import_extra("dask.array", INSTALL)
-    sizes = first.chunks[0]
-    known = not np.isnan(sizes).any()
-    aligned = [first]
-    for other in others:
-        other = as_dask_array("the second source", other) if is_dask(other) else other
-        if not is_dask(other):
-            if not known:
-                raise ValueError(_unknown("and the other array is not one of Dask"))
-            other = array.from_array(np.asarray(other), chunks=-1)
-        if other.chunks[0] != sizes and not (
-            np.isnan(sizes).any() or np.isnan(other.chunks[0]).any()
-        ):
-            if sum(other.chunks[0]) != sum(sizes):
-                raise ValueError(
-                    f"The rows of different sources do not match: they have {sum(sizes)} and "
-                    f"{sum(other.chunks[0])} rows."
-                )
-            other = other.rechunk({0: sizes})
-        if other.numblocks[0] != first.numblocks[0]:
-            raise ValueError(_unknown("and the arrays have different numbers of blocks"))
-        aligned.append(other)
-    return aligned
-
-
-def _unknown(problem):
-    return (
-        f"The sizes of blocks are unknown, {problem}. Call compute_chunk_sizes() on the arrays of "
-        "Dask first."
-    )
+    other = other if is_dask(other) else array.from_array(np.asarray(other), chunks=-1)
+    sizes, others = first.chunks[0], other.chunks[0]
+    if np.isnan([*sizes, *others]).any():  # then only their numbers can be compared here
+        if len(sizes) == len(others):
+            return other
+        raise ValueError(
+            f"The sizes of blocks are unknown, and their numbers differ: {len(sizes)} and "
+            f"{len(others)}. Call compute_chunk_sizes() on the arrays of Dask first."
+        )
+    if sum(sizes) != sum(others):
+        raise ValueError(
+            f"The rows of different sources do not match: they have {sum(sizes)} and "
+            f"{sum(others)} rows."
+        )
+    return other.rechunk({0: sizes})
 
 
 @contextmanager
@@ -159,4 +159,15 @@ def _plain_errors():
 
 
 def _killed(error) -> str:
-    return f"{error}"
+    """Return which block killed its workers; the first argument of the error is the task."""
+    task, number = error.args[0], None
+    if isinstance(task, tuple):  # a task of the user's array: its name, and the indices of a block
+        number = task[1]
+    elif str(task).startswith(BLOCK):
+        number = str(task).removeprefix(BLOCK).partition("-")[0]
+    name = f"task {task}" if number is None else f"block {number} of the rows"
+    return (
+        f"Every worker that computed {name} died. The block may need more memory than a worker "
+        "has: use smaller blocks (rechunk or repartition), fewer threads per worker, or compute "
+        "this block alone to see what happens."
+    )
