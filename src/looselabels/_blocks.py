@@ -6,6 +6,7 @@ objective). `Rows` applies it to arrays in memory, in threads if the compiled ke
 """
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -53,13 +54,14 @@ class BlockFound(NamedTuple):
 
 
 class PassFound(NamedTuple):
-    """The result of one pass over all rows."""
+    """The result of one pass over all rows, or over a part of them (see `add_passes`)."""
 
     label_mass: np.ndarray
     objective: float
     mean_gap: float
     max_gap: float
     n_ambiguous: int
+    weight: float = 1.0  # of all rows together
 
 
 class Rows:
@@ -100,6 +102,7 @@ class Rows:
             float(xp.sum(weighted(gap, weight))) / (total or 1.0),  # a block can have weight 0
             float(xp.max(gap)),
             sum(block.n_ambiguous for block in found),
+            float(total),
         )
 
     def keep(self):
@@ -131,6 +134,19 @@ class Rows:
             return [function(block) for block in self.blocks]
         with one_blas_thread(), ThreadPoolExecutor(_n_threads()) as pool:
             return list(pool.map(function, self.blocks))
+
+
+def add_passes(parts: Sequence[PassFound]) -> PassFound:
+    """Return the pass over all rows from passes over parts of them."""
+    total = sum(part.weight for part in parts)
+    return PassFound(
+        np.sum([part.label_mass for part in parts], axis=0),
+        sum(part.objective for part in parts),
+        sum(part.mean_gap * part.weight for part in parts) / (total or 1.0),
+        max(part.max_gap for part in parts),
+        sum(part.n_ambiguous for part in parts),
+        total,
+    )
 
 
 def solve_block(label_proba, start, sample_weight, problem: RowProblem) -> BlockFound:

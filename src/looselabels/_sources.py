@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from looselabels import _dask
-from looselabels._blocks import PassFound, RowProblem, Rows
+from looselabels._blocks import PassFound, RowProblem, Rows, add_passes
 from looselabels._validation import as_float_array, as_numpy, check_entries, check_row_sums
 from looselabels.blocks import Blocks, aligned
 
@@ -24,13 +24,6 @@ class RowFacts(NamedTuple):
     seen: np.ndarray  # which labels have positive label_proba
     total_weight: float
     max_weight: float
-
-
-class Part(NamedTuple):
-    """A pass over some of the rows, and their weight."""
-
-    found: PassFound
-    weight: float
 
 
 class SourceRows:
@@ -48,8 +41,8 @@ class SourceRows:
     def solve(self, problem: RowProblem) -> PassFound:
         """Solve every row for the problem's transition."""
         self.problem = problem
-        one_block = partial(_solve_part, problem=problem)
-        return reduced(one_block, _add_parts, self.label_proba, self.sample_weight).found
+        one_block = partial(pass_over, problem=problem)
+        return reduced(one_block, add_passes, self.label_proba, self.sample_weight)
 
     def keep(self):
         """Keep the current state for `restore`."""
@@ -118,19 +111,10 @@ def _solved_rows(labels, weight, problem: RowProblem):
         return rows, rows.solve(problem)
 
 
-def _solve_part(labels, weight=None, *, problem: RowProblem) -> Part:
+def pass_over(labels, weight=None, *, problem: RowProblem) -> PassFound:
+    """Return what the rows of one block add to a pass."""
     weight = None if weight is None else as_numpy("sample_weight", weight)
-    _, found = _solved_rows(labels, weight, problem)
-    return Part(found, float(len(labels) if weight is None else weight.sum()))
-
-
-def _add_parts(parts: list[Part]) -> Part:
-    found, weights = zip(*parts, strict=True)
-    mass, objective, mean_gap, max_gap, n_ambiguous = zip(*found, strict=True)
-    total = sum(weights)
-    mean = sum(m * w for m, w in zip(mean_gap, weights, strict=True)) / (total or 1.0)
-    summed = PassFound(np.sum(mass, axis=0), sum(objective), mean, max(max_gap), sum(n_ambiguous))
-    return Part(summed, total)
+    return _solved_rows(labels, weight, problem)[1]
 
 
 def _solved_field(labels, *, problem: RowProblem, field):

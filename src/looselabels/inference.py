@@ -30,6 +30,9 @@ from looselabels._blocks import (
     weighted,
     xlogy,
 )
+from looselabels._blocks import (
+    add_passes as add_passes,  # for users of `one_pass`
+)
 from looselabels._names import in_label_order
 from looselabels._rows import on_simplex
 from looselabels._sources import RowFacts, SourceRows, as_source, is_source, mapped, scan
@@ -354,6 +357,25 @@ def objective(
 
 
 # ---------------------------------------------------------------------------- passes over the rows
+
+
+def one_pass(label_proba, transition, *, sample_weight=None, tol=1e-9) -> PassFound:
+    """Solve some of the rows for a transition, and return only sums; any engine can call it.
+
+    `add_passes` adds up the results for all parts of the rows, and `climb` finds the transition:
+
+    >>> rows = [np.array([[0.03, 0.97], [0.2, 0.8]]), np.array([[0.1, 0.9]])]
+    >>> def solve(transition, tol):
+    ...     return add_passes([one_pass(block, transition, tol=tol) for block in rows])
+    >>> start = np.array([[0.1, 0.9], [0.0, 1.0]])
+    >>> transition, found, objectives, converged = climb(solve, start, 10 * start, 1e-9, 100)
+    >>> transition.round(3)
+    array([[0.109, 0.891],
+           [0.   , 1.   ]])
+    """
+    label_proba, given = _check_pair(label_proba, transition)
+    weight = check_sample_weight(sample_weight, label_proba)
+    return rows_for(label_proba, weight, len(given)).solve(row_problem(given, None, tol))
 
 
 def rows_for(label_proba, sample_weight, n_classes):
