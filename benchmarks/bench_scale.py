@@ -43,7 +43,7 @@ BLOCK = 100_000  # rows
 
 
 class Sizes(NamedTuple):
-    joint_rows: int = 10**6
+    joint_rows: int = 200_000
     known_rows: int = 10**7
     linear_rows: tuple = (10**5, 10**6, 10**7)
 

@@ -12,7 +12,7 @@ PACKAGE = Path(looselabels.__file__).parent
 # Each file imports only from those that are listed before it.
 LAYERS = [
     *("_renamed", "exceptions", "_validation", "_names", "_files", "_progress"),
-    *("blocks", "_rows", "_rows_numba", "_blocks", "_dask", "_sources"),
+    *("blocks", "_rows", "_rows_numba", "_blocks", "_climb", "_dask", "_sources"),
     *("inference", "plotting", "transition", "datasets"),
     "annotations",
     "model_selection",
@@ -43,8 +43,8 @@ LAYERS = [
     *("command.demo", "command.options", "command.workflow", "command.terminal", "command.cli"),
     "features",  # the encoders of the command, for users of the library
 ]
-NUMERICS = ["_validation", "blocks", "_rows", "_rows_numba", "_blocks", "_dask", "_sources"]
-NUMERICS += ["inference"]
+NUMERICS = ["_validation", "blocks", "_rows", "_rows_numba", "_blocks", "_climb", "inference"]
+NUMERICS += ["_dask", "_sources"]
 
 
 def imported_modules(path):

@@ -14,7 +14,6 @@ accept arrays of any library that follows the array API, and return arrays of th
 
 import math
 import warnings
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -33,6 +32,7 @@ from looselabels._blocks import (
 from looselabels._blocks import (
     add_passes as add_passes,  # for users of `one_pass`
 )
+from looselabels._climb import climb, normalize_rows, transition_prior
 from looselabels._names import in_label_order
 from looselabels._rows import on_simplex
 from looselabels._sources import RowFacts, SourceRows, as_source, is_source, mapped, scan
@@ -51,8 +51,6 @@ from looselabels._validation import (
 )
 from looselabels.exceptions import IdentifiabilityWarning, InconsistentLabelWarning
 
-ROUNDING = 1e-13  # relative; a smaller decrease of the objective can be rounding
-FINEST = 1e-14  # nats; the best accuracy of a row in double precision
 EXTREME = 1e100  # weights are rescaled if the largest is above this or below 1 / this
 SMALLEST_WEIGHT = 1e-305  # smaller positive weights are raised to this: products stay positive
 
@@ -353,7 +351,7 @@ def objective(
     total = float(xp.sum(value))
     if pseudocounts is None:
         return total
-    return total + _transition_prior(given, check_pseudocounts(pseudocounts, given))
+    return total + transition_prior(given, check_pseudocounts(pseudocounts, given))
 
 
 # ---------------------------------------------------------------------------- passes over the rows
@@ -386,136 +384,6 @@ def rows_for(label_proba, sample_weight, n_classes):
     """
     driver = SourceRows if is_source(label_proba) else Rows
     return driver(label_proba, sample_weight, n_classes)
-
-
-# ---------------------------------------------------------------------------------- the transition
-
-
-def _do_nothing():
-    """Take the place of `keep` and `restore` if `solve` has no state."""
-
-
-def climb(
-    solve: Callable,
-    transition,
-    pseudocounts,
-    tol,
-    max_iter,
-    keep: Callable = _do_nothing,
-    restore: Callable = _do_nothing,
-):
-    """Update class_proba and the transition in turns until neither changes.
-
-    Every second transition is extrapolated (SQUAREM). The extrapolation is used only if it does not
-    lower the objective. `solve` starts from the rows of the last pass. `keep` saves the rows, and
-    `restore` returns to the rows that were saved last.
-
-    Returns the transition, the last pass, the objective after each pass, and whether the transition
-    is stationary.
-    """
-
-    def value(found, transition):
-        return found.objective + _transition_prior(transition, pseudocounts)
-
-    def lowest():
-        """Return the lowest objective that differs from the best one only by rounding."""
-        size = (found.label_mass + pseudocounts).sum() + abs(objectives[-1])
-        return max(objectives) - ROUNDING * size
-
-    def advance(candidate, accuracy):
-        """Return the pass for `candidate` and its accuracy, or None if it lowers the objective.
-
-        An exact pass never lowers it. A rough one can, and so can one that starts from the rows of
-        a rejected extrapolation. Then the rows are solved again, exactly, from the rows saved.
-        """
-        for precision in (accuracy, min(accuracy, FINEST)):
-            after = solve(candidate, precision)
-            if value(after, candidate) >= lowest():
-                return after, precision
-            restore()
-        return None, accuracy
-
-    accuracy = used = 1e-4  # of the rows; increased as the transition converges
-    found = solve(transition, accuracy)
-    objectives, trail = [value(found, transition)], [transition]
-    while len(objectives) < max_iter:
-        mass = found.label_mass + pseudocounts
-        growth = growth_bound(mass, transition)
-        if growth <= tol and accuracy <= tol:
-            if used == accuracy:
-                return transition, found, objectives, True
-            break  # the last pass was too accurate to notice rows with several optima
-        accuracy = used = min(accuracy, max(growth / 10, tol))
-        updated = proposal = normalize_rows(mass, transition)
-        trail.append(updated)
-        if len(trail) == 3:
-            proposal, trail = _extrapolated(*trail), []
-        keep()
-        attempt = solve(proposal, accuracy)
-        if not value(attempt, proposal) >= objectives[-1]:
-            proposal, (attempt, used) = updated, advance(updated, accuracy)
-        if attempt is None:
-            break
-        transition, found = proposal, attempt
-        trail = trail or [transition]
-        objectives.append(value(found, transition))
-    keep()
-    attempt, _ = advance(transition, tol)
-    if attempt is not None:
-        found = attempt
-        objectives[-1] = value(found, transition)
-    stationary = growth_bound(found.label_mass + pseudocounts, transition) <= tol
-    return transition, found, objectives, stationary
-
-
-def normalize_rows(mass, fallback):
-    """Return `mass` with rows that sum to 1; a class without mass keeps its row of `fallback`.
-
-    A positive entry stays positive, even if the quotient underflows.
-    """
-    total = mass.sum(axis=1, keepdims=True)
-    share = mass / np.where(total > 0, total, 1.0)
-    share = np.where(mass > 0, np.maximum(share, np.finfo(float).tiny), share)
-    return np.where(total > 0, share, fallback)
-
-
-def growth_bound(mass, transition):
-    """Return the Frank–Wolfe gap in nats per sample: no other transition can gain more."""
-    with np.errstate(over="ignore"):
-        rate = np.divide(mass, transition, out=np.zeros_like(mass), where=transition > 0)
-    total = mass.sum()
-    return float((rate.max(axis=1) - mass.sum(axis=1)).sum() / (total if total > 0 else 1.0))
-
-
-def _extrapolated(first, second, third):
-    """Return the SQUAREM extrapolation of three EM steps, or the third if it is not a transition.
-
-    An entry that is zero in `third` can become negative as well. There the boundary is reached, and
-    the entry is set to zero.
-    """
-    step, turn = second - first, third - 2 * second + first
-    size = np.linalg.norm(turn)
-    if size == 0:
-        return third
-    with np.errstate(over="ignore", invalid="ignore"):
-        length = np.maximum(np.linalg.norm(step) / size, 1.0)
-        ahead = first + 2 * length * step + length**2 * turn
-    if not (np.isfinite(ahead).all() and (ahead[third > 0] > 0).all()):
-        return third
-    return normalize_rows(np.maximum(ahead, 0.0), third)
-
-
-def _uniform_prior_term(prior, total_weight) -> float:
-    """Return Σ Y log p(y) for a uniform prior. It is constant, so the row solver leaves it out."""
-    if prior is None or np.ptp(prior) > 0:
-        return 0.0
-    return total_weight * float(np.log(prior[0]))
-
-
-def _transition_prior(transition, pseudocounts) -> float:
-    """Return Σ A log T, with 0 log 0 = 0."""
-    used = pseudocounts > 0
-    return float(np.sum(pseudocounts[used] * np.log(transition[used])))
 
 
 # ------------------------------------------------------------------------------ input and messages
@@ -624,7 +492,7 @@ def _infer_present(label_proba, given, weight, counts, prior, tol, max_iter) -> 
     transition, constant = given, 0.0
     if counts is not None:
         transition = normalize_rows(counts, given)
-        constant = _transition_prior(transition[~kept], counts[~kept])
+        constant = transition_prior(transition[~kept], counts[~kept])
     transition[kept] = as_numpy("transition", found.transition)
     return found._replace(
         class_proba=class_proba,
@@ -642,6 +510,13 @@ def _with_absent(class_proba, kept):
         xp.asarray(position, device=device(class_proba)),
         axis=1,
     )
+
+
+def _uniform_prior_term(prior, total_weight) -> float:
+    """Return Σ Y log p(y) for a uniform prior. It is constant, so the row solver leaves it out."""
+    if prior is None or np.ptp(prior) > 0:
+        return 0.0
+    return total_weight * float(np.log(prior[0]))
 
 
 def _warn(found: PassFound, transition, n_rows, converged):
