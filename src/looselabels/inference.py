@@ -14,6 +14,7 @@ accept arrays of any library that follows the array API, and return arrays of th
 
 import math
 import warnings
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,10 +29,14 @@ from looselabels._blocks import (
     weighted,
     xlogy,
 )
+from looselabels._blocks import (
+    add_passes as add_passes,  # for users of `one_pass`
+)
 from looselabels._climb import climb, normalize_rows, transition_prior
 from looselabels._cuda import CudaRows, has_kernel
 from looselabels._names import in_label_order
 from looselabels._rows import on_simplex
+from looselabels._sources import RowFacts, SourceRows, as_source, is_source, mapped, scan
 from looselabels._validation import (
     as_float_array,
     as_numpy,
@@ -134,12 +139,12 @@ def infer(
         label_proba, given = _check_pair(label_proba, transition)
         prior = None if class_prior is None else check_class_prior(class_prior, len(given))
         counts = None if pseudocounts is None else check_pseudocounts(pseudocounts, given)
-        weight = check_sample_weight(sample_weight, label_proba)
-        _check_labels_can_occur(label_proba, given, prior)
+        weight, facts = _check_weight(sample_weight, label_proba, given.shape[1])
+        _check_labels_can_occur(facts.seen, given, prior)
         if prior is not None and not prior.all():
             return _infer_present(label_proba, given, weight, counts, prior, tol, max_iter)
 
-        weight, counts, scale = _in_range(weight, counts, label_proba)
+        weight, counts, scale = _in_range(weight, counts, label_proba, facts.max_weight)
         rows = rows_for(label_proba, weight, len(given))
 
         def solve(transition, tol) -> PassFound:
@@ -154,10 +159,10 @@ def infer(
                 solve, given, counts, tol, max_iter, rows.keep, rows.restore
             )
         converged = stationary and found.mean_gap <= tol and found.max_gap <= 1000 * tol
-        _warn(found, fitted, rows.gap.shape[0], converged)
-        constant = _uniform_prior_term(prior, weight, rows.gap.shape[0])
-        objectives = [scale * (value + constant) for value in objectives]
-        fitted = like(label_proba, fitted)
+        _warn(found, fitted, facts.n_rows, converged)
+        constant = _uniform_prior_term(prior, facts.total_weight)
+        objectives = [scale * value + constant for value in objectives]
+        fitted = fitted if is_source(label_proba) else like(label_proba, fitted)
     return Decoupling(rows.class_proba, fitted, objectives, rows.gap, len(objectives), converged)
 
 
@@ -170,6 +175,9 @@ def class_proba_from(label_proba, transition, *, tol=1e-9):
     array([[0.3, 0.7]])
     """
     label_proba, given = _check_pair(label_proba, transition)
+    if is_source(label_proba):
+        each = partial(class_proba_from, transition=given, tol=tol)
+        return mapped(each, len(given), label_proba)
     rows = rows_for(label_proba, None, len(given))
     with np.errstate(under="ignore"):
         rows.solve(row_problem(given, None, tol, needs_mass=False))
@@ -267,6 +275,12 @@ def condition_on_label(class_proba, transition, label_index):
     >>> condition_on_label(class_proba, transition, np.array([0])).round(3)
     array([[0.727, 0.273]])
     """
+    class_proba = as_source("class_proba", class_proba)
+    if is_source(class_proba):
+        given = as_numpy("transition", transition)
+        check_row_sums("transition", given)
+        each = partial(_condition_block, transition=given)
+        return mapped(each, len(given), class_proba, as_source("label_index", label_index))
     class_proba = as_float_array("class_proba", class_proba)
     check_row_sums("class_proba", class_proba, tol=1e-5)
     xp = array_namespace(class_proba)
@@ -298,6 +312,10 @@ def condition_on_label(class_proba, transition, label_index):
             stacklevel=2,
         )
     return on_simplex(joint)
+
+
+def _condition_block(class_proba, label_index, *, transition):
+    return condition_on_label(class_proba, transition, label_index)
 
 
 def objective(
@@ -338,10 +356,39 @@ def objective(
     return total + transition_prior(given, check_pseudocounts(pseudocounts, given))
 
 
-def rows_for(label_proba, sample_weight, n_classes) -> Rows:
-    """Return the driver that solves the rows of this kind of array."""
-    kind = CudaRows if has_kernel(label_proba, n_classes) else Rows
-    return kind(label_proba, sample_weight, n_classes)
+# ---------------------------------------------------------------------------- passes over the rows
+
+
+def one_pass(label_proba, transition, *, sample_weight=None, tol=1e-9) -> PassFound:
+    """Solve some of the rows for a transition, and return only sums; any engine can call it.
+
+    `add_passes` adds up the results for all parts of the rows, and `climb` finds the transition:
+
+    >>> rows = [np.array([[0.03, 0.97], [0.2, 0.8]]), np.array([[0.1, 0.9]])]
+    >>> def solve(transition, tol):
+    ...     return add_passes([one_pass(block, transition, tol=tol) for block in rows])
+    >>> start = np.array([[0.1, 0.9], [0.0, 1.0]])
+    >>> transition, found, objectives, converged = climb(solve, start, 10 * start, 1e-9, 100)
+    >>> transition.round(3)
+    array([[0.109, 0.891],
+           [0.   , 1.   ]])
+    """
+    label_proba, given = _check_pair(label_proba, transition)
+    weight = check_sample_weight(sample_weight, label_proba)
+    return rows_for(label_proba, weight, len(given)).solve(row_problem(given, None, tol))
+
+
+def rows_for(label_proba, sample_weight, n_classes):
+    """Return the driver of `infer` for this kind of input.
+
+    A driver solves all rows in one pass, ``solve(problem) -> PassFound``, returns to an earlier
+    state (`keep`, `restore`), and has the result of the last pass (`class_proba`, `gap`).
+    """
+    if is_source(label_proba):
+        driver: type = SourceRows
+    else:
+        driver = CudaRows if has_kernel(label_proba, n_classes) else Rows
+    return driver(label_proba, sample_weight, n_classes)
 
 
 # ------------------------------------------------------------------------------ input and messages
@@ -352,7 +399,9 @@ def _check_pair(label_proba, transition):
     names = getattr(transition, "classes", None)
     given = check_row_stochastic("transition", as_numpy("transition", transition), names)
     labels = getattr(transition, "labels", None)
-    label_proba = in_label_order("label_proba", label_proba, labels)
+    label_proba = as_source("label_proba", in_label_order("label_proba", label_proba, labels))
+    if is_source(label_proba):
+        return label_proba, given  # its blocks are checked where they are
     label_proba = as_float_array("label_proba", label_proba)
     check_row_sums("label_proba", label_proba, tol=1e-5)
     if label_proba.shape[1] != given.shape[1]:
@@ -363,34 +412,56 @@ def _check_pair(label_proba, transition):
     return label_proba, given
 
 
-def _in_range(weight, counts, label_proba):
+def _check_weight(sample_weight, label_proba, n_labels):
+    """Return the checked weights, and what is known about all rows."""
+    if is_source(label_proba):
+        weight = as_source("sample_weight", sample_weight)
+        return weight, scan(label_proba, weight, n_labels)
+    xp = array_namespace(label_proba)
+    weight, n_rows = check_sample_weight(sample_weight, label_proba), label_proba.shape[0]
+    seen = as_numpy("seen", xp.astype(xp.any(label_proba > 0, axis=0), xp.float64)) > 0
+    if weight is None:
+        return None, RowFacts(n_rows, seen, float(n_rows), 1.0)
+    return weight, RowFacts(n_rows, seen, float(xp.sum(weight)), float(xp.max(weight)))
+
+
+def _in_range(weight, counts, label_proba, max_weight):
     """Return weights and pseudocounts divided by a power of 2, and that power.
 
     The power is 1 unless the numbers are so large or small that products could overflow or
     underflow. Positive numbers stay positive.
     """
-    xp = array_namespace(label_proba)
-    largest = 1.0 if weight is None else float(xp.max(weight))
-    if counts is not None:
-        largest = max(largest, float(counts.max()))
+    largest = max_weight if counts is None else max(max_weight, float(counts.max()))
     scale = 1.0
     if not 1 / EXTREME <= largest <= EXTREME:
         scale = math.ldexp(1.0, math.frexp(largest)[1] - 1)
         if weight is None:
-            rows = {"dtype": xp.float64, "device": device(label_proba)}
-            weight = xp.ones(label_proba.shape[0], **rows)
+            weight = _of_rows(_ones, None, label_proba)
     if weight is not None:
-        weight = xp.where(weight > 0, xp.clip(weight / scale, SMALLEST_WEIGHT, None), 0.0)
+        weight = _of_rows(partial(_divided, scale=scale), None, weight)
     if counts is not None:
         smallest = np.finfo(float).smallest_subnormal
         counts = np.where(counts > 0, np.maximum(counts / scale, smallest), 0.0)
     return weight, counts, scale
 
 
-def _check_labels_can_occur(label_proba, transition, class_prior):
+def _of_rows(function, n_columns, rows):
+    """Return a function of rows, in memory or not; see `mapped`."""
+    return mapped(function, n_columns, rows) if is_source(rows) else function(rows)
+
+
+def _ones(rows):
+    xp = array_namespace(rows)
+    return xp.ones(rows.shape[0], dtype=xp.float64, device=device(rows))
+
+
+def _divided(weight, scale):
+    xp = array_namespace(weight)
+    return xp.where(weight > 0, xp.clip(weight / scale, SMALLEST_WEIGHT, None), 0.0)
+
+
+def _check_labels_can_occur(seen, transition, class_prior):
     """Warn about labels that no class can have. Raise if only the class prior rules out a label."""
-    xp = array_namespace(label_proba)
-    seen = as_numpy("seen", xp.astype(xp.any(label_proba > 0, axis=0), xp.float64)) > 0
     impossible = np.flatnonzero(seen & ~(transition > 0).any(axis=0))
     if len(impossible):
         warnings.warn(
@@ -412,7 +483,6 @@ def _check_labels_can_occur(label_proba, transition, class_prior):
 
 def _infer_present(label_proba, given, weight, counts, prior, tol, max_iter) -> Decoupling:
     """Infer for the classes with a positive prior; the other classes get probability zero."""
-    xp = array_namespace(label_proba)
     kept = prior > 0
     found = infer(
         label_proba,
@@ -423,13 +493,7 @@ def _infer_present(label_proba, given, weight, counts, prior, tol, max_iter) -> 
         tol=tol,
         max_iter=max_iter,
     )
-    position = np.where(kept, np.cumsum(kept) - 1, kept.sum())  # the last column is zero
-    column = xp.zeros_like(found.class_proba[:, :1])
-    class_proba = xp.take(
-        xp.concat([found.class_proba, column], axis=1),
-        xp.asarray(position, device=device(label_proba)),
-        axis=1,
-    )
+    class_proba = _of_rows(partial(_with_absent, kept=kept), len(kept), found.class_proba)
     transition, constant = given, 0.0
     if counts is not None:
         transition = normalize_rows(counts, given)
@@ -437,17 +501,27 @@ def _infer_present(label_proba, given, weight, counts, prior, tol, max_iter) -> 
     transition[kept] = as_numpy("transition", found.transition)
     return found._replace(
         class_proba=class_proba,
-        transition=like(label_proba, transition),
+        transition=transition if is_source(label_proba) else like(label_proba, transition),
         objective=[value + constant for value in found.objective],
     )
 
 
-def _uniform_prior_term(prior, weight, n_rows) -> float:
+def _with_absent(class_proba, kept):
+    """Return class_proba with a column of zeros for each class that is not kept."""
+    xp = array_namespace(class_proba)
+    position = np.where(kept, np.cumsum(kept) - 1, kept.sum())  # the last column is zero
+    return xp.take(
+        xp.concat([class_proba, xp.zeros_like(class_proba[:, :1])], axis=1),
+        xp.asarray(position, device=device(class_proba)),
+        axis=1,
+    )
+
+
+def _uniform_prior_term(prior, total_weight) -> float:
     """Return Σ Y log p(y) for a uniform prior. It is constant, so the row solver leaves it out."""
     if prior is None or np.ptp(prior) > 0:
         return 0.0
-    n = n_rows if weight is None else float(array_namespace(weight).sum(weight))
-    return n * float(np.log(prior[0]))
+    return total_weight * float(np.log(prior[0]))
 
 
 def _warn(found: PassFound, transition, n_rows, converged):
