@@ -220,6 +220,31 @@ def test_annotators_with_coarse_labels_and_with_labels_that_exclude_a_class_help
     assert_allclose(annotator_accuracy(found).accuracy[3:], [0.967, 0.967], atol=0.03)
 
 
+def test_annotators_without_a_label_for_a_class_are_not_asked_about_it(rng):
+    """They choose one of their labels, and this says nothing about the class that has none."""
+    n_rows, n_annotators = 400, 12
+    classes = rng.integers(4, size=n_rows)
+    transitions = np.tile(0.8 * np.eye(4) + 0.05, (n_annotators, 1, 1))
+    for a in range(6):
+        unnamed = np.arange(4) // 2 == a % 2
+        transitions[a] = 0.8 * np.eye(4)
+        transitions[a, unnamed] = 0
+        transitions[a, :, ~unnamed] += (1 - transitions[a].sum(axis=1)) / 2
+    annotator = np.sort(rng.random((n_rows, n_annotators)).argsort(axis=1)[:, :3], axis=1).ravel()
+    row = np.repeat(np.arange(n_rows), 3)
+    label = draw_labels(rng, transitions[annotator, classes[row]])
+    answers = Answers(row, annotator, label, n_rows, n_annotators, 4)
+    found = infer_from_annotators(None, answers)
+    same_set = infer_from_annotators(None, answers, designs=dict.fromkeys(range(12), np.eye(4)))
+    right, right_before = (
+        np.mean(one.class_proba_given_label.argmax(axis=1) == classes) for one in (found, same_set)
+    )
+    assert right > right_before + 0.01
+    # an answer for a class without a label is wrong, although it could not be right
+    accuracy = annotator_accuracy(found).accuracy
+    assert accuracy[:6].mean() < 0.55 < 0.75 < accuracy[6:].mean()
+
+
 def test_a_trusted_expert_overrules_the_crowd(rng):
     table = np.column_stack([np.zeros((50, 3), int), np.ones(50, int)])
     table[::2] = 1

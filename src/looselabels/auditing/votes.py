@@ -3,6 +3,7 @@
 import numpy as np
 
 from looselabels.annotations import Answers
+from looselabels.estimation.annotator_input import count_labels
 from looselabels.estimation.sampling import sample_rows
 
 MAX_NUMBERS = 20_000_000  # of transitions that are in memory at once
@@ -39,7 +40,7 @@ def agreement(answers: Answers, class_proba, transitions) -> dict:
     n_pairs = _pairs(answers.n_answers)
     if not n_pairs.any():
         return {"n_pairs": 0, "observed": None, "expected": None, "chance": None}
-    n_equal = _pairs(_label_counts(answers)[2])
+    n_equal = _pairs(count_labels(answers)[2])
     share = np.bincount(answers.label, minlength=answers.n_labels) / len(answers.label)
     return {
         "n_pairs": int(n_pairs.sum()),
@@ -51,12 +52,6 @@ def agreement(answers: Answers, class_proba, transitions) -> dict:
 
 def _pairs(counts):
     return counts * (counts - 1) // 2
-
-
-def _label_counts(answers: Answers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows, labels, and how often each of these rows has this label; no zeros."""
-    code, counts = np.unique(answers.row * answers.n_labels + answers.label, return_counts=True)
-    return *np.divmod(code, answers.n_labels), counts
 
 
 def _expected_agreement(answers, class_proba, transitions) -> float:
@@ -86,7 +81,7 @@ def rows_unlike_vote(answers: Answers, consensus, class_of_label) -> np.ndarray:
     >>> rows_unlike_vote(answers, np.array([1, 1, 1]), np.array([0, 1]))
     array([0])
     """
-    row, label, counts = _label_counts(answers)
+    row, label, counts = count_labels(answers)
     most = np.zeros(answers.n_rows, int)
     np.maximum.at(most, row, counts)
     agrees = most == 0  # without answers there is no vote

@@ -1,8 +1,9 @@
 """How annotators differ: levels of chance, and how much the annotators of a level differ in detail.
 
 A transition has many numbers, and most annotators have few answers. So an annotator first of all
-has a *level*: the share c of its answers that are chance. The annotators of a group (their labels
-mean the same) have one transition B in common, that of a competent annotator, and at level c
+has a *level*: the share c of its answers that are chance. The annotators of a group (they have the
+same label set, and labels mean the same) have one transition B in common, that of a competent
+annotator, and at level c
 T_a[y] ~ Dirichlet(strength · ((1 − c) B[y] + c · equal)). If all answers are chance, T_a[y] is the
 same for all classes y: such an annotator may prefer a label, but says nothing. Level shares,
 strengths and B are those under which the counts of answers are most likely; B is shrunk to what the
@@ -31,16 +32,18 @@ class Layout(NamedTuple):
     label: np.ndarray  #: of each slot
     group: np.ndarray  #: of each annotator
     design: np.ndarray  #: (n_groups, n_classes, n_labels): p(label | class) if none is wrong
+    right: np.ndarray  #: of bool, the same shape: which label is right for which class
     by_annotator: Any  #: sparse matrix that sums the slots of each annotator
     by_cell: Any  #: sparse matrix that sums the slots of each group and label
 
     @classmethod
-    def of(cls, annotator, label, group, design) -> "Layout":
-        """Return the layout of these slots."""
+    def of(cls, annotator, label, group, design, right=None) -> "Layout":
+        """Return the layout of these slots; by default what a design contains is right."""
         n_groups, _, n_labels = design.shape
         cell = group[annotator] * n_labels + label
         sums = _indicator(annotator, len(group)), _indicator(cell, n_groups * n_labels)
-        return cls(annotator, label, group, design, *sums)
+        right = design > 0 if right is None else right
+        return cls(annotator, label, group, design, right, *sums)
 
     def sum_cells(self, values) -> np.ndarray:
         """Return sums over the annotators of each group, as (n_groups, n_classes, n_labels)."""

@@ -71,7 +71,7 @@ class Problem(NamedTuple):
         if class_proba is not None:
             class_proba = read_class_proba(class_proba, answers)
         fixed = read_transitions(transitions, answers)
-        design, group = read_designs(designs, answers, class_proba, fixed)
+        design, right, group = read_designs(designs, answers, class_proba, fixed)
         votes, annotator, label = sort_into_slots(answers)
         if answers.missing_label is not None:
             annotator = np.r_[annotator, np.arange(answers.n_annotators)]
@@ -81,7 +81,7 @@ class Problem(NamedTuple):
         for a, transition in fixed.items():
             mine = annotator == a
             known[mine] = np.log(np.maximum(transition.T[label[mine]], IMPOSSIBLE))
-        layout = Layout.of(annotator[free], label[free], group, design)
+        layout = Layout.of(annotator[free], label[free], group, design, right)
         check_labels(layout)
         weight = check_sample_weight(sample_weight, np.empty((answers.n_rows, 1)))
         weight = np.ones(answers.n_rows) if weight is None else weight
@@ -175,8 +175,8 @@ class Problem(NamedTuple):
     def right_and_wrong(self, common):
         """Return p(label | class) of all slots among right answers, and among wrong answers."""
         given = np.arange(self.answers.n_labels) != self.answers.missing_label
-        possible = self.layout.design > 0
-        parts = (self.layout.design * given, np.where(possible, 0, common) * given)
+        right = self.layout.right
+        parts = (self.layout.design * right * given, np.where(right, 0, common) * given)
         sums = [np.maximum(part.sum(axis=2, keepdims=True), IMPOSSIBLE) for part in parts]
         return [self.of_slots(part / total) for part, total in zip(parts, sums, strict=True)]
 

@@ -94,9 +94,9 @@ def infer_from_annotators(
         Transitions that are known and stay fixed, by the index of the annotator.
     designs : array of shape (n_classes, n_labels) or mapping, optional
         p(label | class) if no label is wrong, for all annotators or by the index of the annotator;
-        the key None is for all others. Annotators with the same design share a pooled transition.
-        By default label k names class k; if "no answer" is a label, each annotator has a design of
-        the labels that it uses.
+        the key None is for all others, of which each has the part that its label set allows
+        (`label_sets`). By default label k names class k. Annotators with equal designs share a
+        pooled transition; one with a design of its own shrinks to that, with a level of chance.
     sample_weight : array of shape (n_rows,), optional
         How often each row counts.
     start : AnnotatorInference, optional
@@ -212,7 +212,7 @@ def annotator_accuracy(found: AnnotatorInference, level=0.9, max_confusions=3) -
 
     layout = found.layout
     given = np.arange(layout.design.shape[2]) != found.missing_label
-    wrong = found.label_mass[:, :, given] * (layout.design == 0)[layout.group][:, :, given]
+    wrong = found.label_mass[:, :, given] * ~layout.right[layout.group][:, :, given]
     labels, total = np.flatnonzero(given), np.maximum(found.n_answers, 1)
     confusions = [
         _most_frequent(mass, labels, n, max_confusions)

@@ -72,7 +72,7 @@ def infer_classes(
         class_proba,
         design.annotations.answers,
         design.transitions or None,
-        designs=design.meaning if design.is_specified else None,
+        designs=design.meaning,
         sample_weight=None if weight is None else as_counts(weight),
         start=start,
         **options,

@@ -21,7 +21,6 @@ class AnnotationDesign(NamedTuple):
     annotations: Annotations  #: copies counted once; with all labels of specified transitions
     classes: tuple
     meaning: np.ndarray  #: (n_classes, n_labels): p(label | class) if no answer is wrong
-    is_specified: bool  #: whether `meaning` follows from a specified transition
     transitions: dict  #: specified ones by the position of the annotator; they stay fixed
     class_prior: np.ndarray | None  #: as specified
     sample_weight: np.ndarray | None
@@ -174,7 +173,6 @@ def design_annotations(
         annotations=annotations,
         classes=classes,
         meaning=on_simplex(meaning),
-        is_specified=bool(known),
         transitions=fixed,
         class_prior=prior,
         sample_weight=sample_weight,
