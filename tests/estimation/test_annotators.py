@@ -73,7 +73,7 @@ def test_the_objective_is_a_lower_bound_of_the_exact_evidence_and_close_to_it():
     """A second route: enumeration of all classes and levels of a tiny case."""
     table = np.array([[0, 0, 1], [1, 1, 1], [0, 0, -1], [1, -1, 0], [0, 0, 0]])
     answers = answers_of(table)
-    problem = Problem.read(None, answers, None, None, None)
+    problem = Problem.read(None, answers, None, np.inf, None, None)
     guess = problem.first_guess()
     for _ in range(30):
         guess = problem.run_pass(guess).guess
@@ -253,6 +253,33 @@ def test_a_trusted_expert_overrules_the_crowd(rng):
     found = infer_from_annotators(None, answers, {3: np.eye(2)})
     assert found.class_proba_given_label[1].argmax() == 1
     assert_array_equal(found.transitions[3], np.eye(2))
+
+
+@pytest.mark.parametrize("strength", [2.0, 300.0])
+def test_a_transition_with_a_strength_counts_as_that_many_answers(rng, strength):
+    answers, classes, _ = crowd(rng, n_rows=200)
+    class_proba = np.eye(4)[classes]  # known: expected counts are counts
+    belief = 0.6 * np.eye(4) + 0.1
+    found = infer_from_annotators(class_proba, answers, {2: belief}, strength=strength)
+    mine = answers.annotator == 2
+    counts = np.zeros((4, 4))
+    np.add.at(counts, (classes[answers.row[mine]], answers.label[mine]), 1)
+    expected = (strength * belief + counts) / (strength + counts.sum(axis=1, keepdims=True))
+    assert_allclose(found.transitions[2], expected, atol=1e-6)
+    objective = infer_from_annotators(None, answers, {2: belief}, strength=strength).objective
+    assert (np.diff(objective) >= -1e-8 * np.abs(objective[:-1])).all()
+
+
+def test_a_great_strength_fixes_a_transition_and_zeros_stay(rng):
+    answers, *_ = crowd(rng, n_rows=200)
+    belief = np.array([[1, 0, 0, 0], [0, 0.9, 0.1, 0], [0.2, 0, 0.8, 0], [0, 0, 0, 1.0]])
+    fixed = infer_from_annotators(None, answers, {2: belief}, tol=1e-4)
+    close = infer_from_annotators(None, answers, {2: belief}, strength=1e8, tol=1e-4)
+    both = (one.class_proba_given_label for one in (fixed, close))
+    assert_allclose(*both, atol=0.03)
+    free = infer_from_annotators(None, answers, {2: belief}, strength=1, tol=1e-4)
+    assert free.transitions[2][belief == 0].max() < 1e-6
+    assert np.abs(free.transitions[2] - belief).max() > 0.02
 
 
 def test_experts_who_contradict_each_other_raise_no_error():

@@ -308,6 +308,32 @@ def test_a_trusted_expert_decides():
     assert_allclose(clf.annotator_quality_.loc["ann0", ["accuracy", "low", "high"]].tolist(), 1)
 
 
+def test_a_transition_with_a_strength_is_where_an_annotator_starts():
+    """ann3 is often wrong: its answers correct the belief that it is right."""
+    rates, belief = [], {"ann3": EXPERT.with_noise(0.05)}
+    for strength in (1, 20, np.inf):
+        clf = decoupled(transition=belief, strength=strength).fit(None, FRAME)
+        quality = clf.annotator_quality_.loc["ann3"]
+        assert quality["low"] <= quality["accuracy"] <= quality["high"]
+        rates.append(float(np.diag(clf.transitions_["ann3"].proba).mean()))
+    assert rates[0] < rates[1] - 0.05 < rates[1] < rates[2] - 0.01
+
+
+@pytest.mark.parametrize(
+    ("transition", "strength", "message"),
+    [
+        (None, 5, "strength=5 is for transitions that you specify"),
+        ("common", 5, "strength=5 is for transitions that you specify"),
+        ("mapping", 0, "strength must be positive; it is 0"),
+        ("mapping", "much", "strength must be positive; it is 'much'"),
+    ],
+)
+def test_a_strength_needs_transitions_of_annotators(transition, strength, message):
+    transition = {"common": EXPERT, "mapping": {"ann0": EXPERT}}.get(transition)
+    with pytest.raises(ValueError, match=message):
+        decoupled(transition=transition, strength=strength).fit(None, FRAME)
+
+
 def test_coarse_labels_of_one_annotator_have_a_transition():
     table = FRAME.copy()
     table["ann0"] = table["ann0"].map({"c": "pet", "d": "pet", "h": "h"}).astype(object)
@@ -392,7 +418,6 @@ def test_transitions_that_do_not_fit_the_answers_are_refused(transition, message
         {"negative": "other"},
         {"noise": 0.1},
         {"noise": "estimate"},
-        {"strength": 5},
         {"label_weights": "costs"},
         {"calibrate": "temperature"},
         {"class_prior": "density-ratio"},

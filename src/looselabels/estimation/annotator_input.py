@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from looselabels._validation import as_numpy, check_row_stochastic
+from looselabels._validation import as_numpy, check_row_stochastic, short_repr
 from looselabels.annotations import Answers
 from looselabels.estimation.annotator_levels import Layout
 
@@ -50,8 +50,10 @@ def read_class_proba(class_proba, answers) -> np.ndarray:
     return class_proba
 
 
-def read_transitions(transitions, answers) -> dict:
+def read_transitions(transitions, strength, answers) -> dict:
     """Return the specified transitions by annotator."""
+    if not strength > 0:
+        raise ValueError(f"strength must be positive; it is {short_repr(strength)}.")
     if transitions is None:
         return {}
     if not isinstance(transitions, Mapping):
@@ -75,40 +77,52 @@ def _read_matrix(name, annotator, matrix, answers) -> np.ndarray:
     return matrix
 
 
-def read_designs(designs, answers, class_proba, fixed):
-    """Return what the labels of annotators mean, by group, and the group of each annotator.
+def read_designs(designs, answers, class_proba, specified, strength=np.inf):
+    """Return the group of each annotator, and what the labels of its annotators mean.
 
     A mapping can have the key None, for the annotators that it does not name: each of them has the
-    part of this design that its label set allows. Annotators of a group have equal designs.
+    part of this design that its label set allows. Annotators of a group have equal designs. A
+    specified transition with a finite strength takes the place of the design.
 
     Returns
     -------
+    group : array of shape (n_annotators,)
     design : array of shape (n_groups, n_classes, n_labels)
         p(label | class) if none is wrong, or if the class has no name in the label set, equal.
     right : array of bool of shape (n_groups, n_classes, n_labels)
         Which labels are right for which class.
-    group : array of shape (n_annotators,)
+    strength : array of shape (n_groups,)
+        Pseudocounts per class of a design that is a specified transition, otherwise NaN.
     """
     if designs is not None and not isinstance(designs, Mapping):
         designs = {None: designs}
     own = {a: _read_matrix("designs", a, d, answers) for a, d in (designs or {}).items()}
-    n_classes = _count_classes((*own.values(), *fixed.values()), class_proba, answers)
+    n_classes = _count_classes((*own.values(), *specified.values()), class_proba, answers)
     common = own.pop(None, None)
     if common is None:
         common = _default_design(answers, n_classes)
     sets = label_sets(answers)
-    sets[list(fixed)] = True  # their transition says what they use
+    sets[list(specified)] = True  # their transition says what they use
     packed = np.packbits(sets, axis=1)
-    keys = [own[a].tobytes() if a in own else packed[a].tobytes() for a in range(len(sets))]
+    started = specified if np.isfinite(strength) else {}
+
+    def meaning(a):
+        right = own.get(a, common) > 0
+        if a in started:  # zeros stay, but their logarithms are finite
+            used = started[a].any(axis=0)
+            return np.where(used, np.maximum(started[a], UNLIKELY), 0), right, np.array(strength)
+        return own[a] if a in own else _restrict(common, sets[a]), right, np.array(np.nan)
+
+    keys = [a if a in own or a in started else packed[a].tobytes() for a in range(len(sets))]
     group: dict = {}  # by key
     found: dict = {}  # by content
     for a, key in enumerate(keys):
         if key not in group:
-            part = (own[a], own[a] > 0) if a in own else (_restrict(common, sets[a]), common > 0)
+            part = meaning(a)
             content = tuple(array.tobytes() for array in part)
             group[key], _ = found.setdefault(content, (len(found), part))
-    design, right = (np.array(part) for part in zip(*(x for _, x in found.values()), strict=True))
-    return design, right, np.array([group[key] for key in keys], np.intp)
+    parts = zip(*(part for _, part in found.values()), strict=True)
+    return np.array([group[key] for key in keys], np.intp), *map(np.array, parts)
 
 
 def _count_classes(matrices, class_proba, answers) -> int:

@@ -75,6 +75,7 @@ def infer_from_annotators(
     answers: Answers,
     transitions=None,
     *,
+    strength=np.inf,
     designs=None,
     sample_weight=None,
     start: AnnotatorInference | None = None,
@@ -91,7 +92,10 @@ def infer_from_annotators(
     answers : Answers
         See `looselabels.annotations`.
     transitions : mapping or array of shape (n_annotators, n_classes, n_labels), optional
-        Transitions that are known and stay fixed, by the index of the annotator.
+        Transitions that are specified, by the index of the annotator.
+    strength : float, default=inf
+        How many answers per class each of `transitions` is worth. inf: they stay fixed; otherwise
+        T_a[y] ~ Dirichlet(strength · specified[y]), and answers move it. Zeros stay.
     designs : array of shape (n_classes, n_labels) or mapping, optional
         p(label | class) if no label is wrong, for all annotators or by the index of the annotator;
         the key None is for all others, of which each has the part that its label set allows
@@ -118,7 +122,7 @@ def infer_from_annotators(
     >>> found.converged
     True
     """
-    problem = Problem.read(class_proba, answers, transitions, designs, sample_weight)
+    problem = Problem.read(class_proba, answers, transitions, strength, designs, sample_weight)
     if start is None:
         guess = problem.first_guess()
     else:

@@ -71,8 +71,9 @@ def infer_classes(
     return infer_from_annotators(
         class_proba,
         design.annotations.answers,
-        design.transitions or None,
-        designs=design.meaning,
+        design.transitions,
+        strength=design.strength,
+        designs={None: design.meaning} | ({} if design.fixed else design.own_meaning),
         sample_weight=None if weight is None else as_counts(weight),
         start=start,
         **options,
@@ -160,7 +161,7 @@ def _apply_model(training, learned, design, found, calibrate) -> Annotated:
     if calibrate == "classes":
         transitions = inference.transitions
         if found.class_estimator is None:
-            transitions = _add_chance(transitions, design.transitions)
+            transitions = _add_chance(transitions, design.fixed)
         logs = answer_likelihood(transitions, design.annotations.answers)
         correction, _ = fit_class_calibration(
             class_proba, transition, None, labels.counts, of_classes, likelihood=np.exp(logs)
@@ -172,10 +173,10 @@ def _apply_model(training, learned, design, found, calibrate) -> Annotated:
     return Annotated(inference, class_proba, correction, learned.estimator)
 
 
-def _add_chance(transitions, specified) -> np.ndarray:
-    """Return transitions with `FIRST_CHANCE` of equally likely labels, unless specified."""
+def _add_chance(transitions, fixed) -> np.ndarray:
+    """Return transitions with `FIRST_CHANCE` of equally likely labels, unless they are fixed."""
     chance = np.full(len(transitions), FIRST_CHANCE)
-    chance[list(specified)] = 0.0
+    chance[list(fixed)] = 0.0
     chance = chance[:, None, None]
     return (1 - chance) * transitions + chance / transitions.shape[2]
 
@@ -193,7 +194,7 @@ def annotator_transitions(design: AnnotationDesign, found: AnnotatorInference):
 def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
     """Return how an answer arises from the class, on average over the annotators."""
     mass = found.inference.label_mass.sum(axis=0) + found.inference.pooled.mean(axis=0)
-    mass = mass + _mass_of_specified(design, found.inference.class_proba_given_label)
+    mass = mass + _mass_of_fixed(design, found.inference.class_proba_given_label)
     prior = design.class_prior
     if prior is None:
         weight = design.sample_weight
@@ -208,12 +209,12 @@ def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
     )
 
 
-def _mass_of_specified(design, class_proba) -> np.ndarray:
-    """Return the expected number of answers by class and label, of specified annotators."""
-    answers, n_fixed = design.annotations.answers, len(design.transitions)
+def _mass_of_fixed(design, class_proba) -> np.ndarray:
+    """Return the expected number of answers by class and label, if the transition is fixed."""
+    answers, n_fixed = design.annotations.answers, len(design.fixed)
     weight = np.ones(len(class_proba)) if design.sample_weight is None else design.sample_weight
     class_mass = class_proba * weight[:, None]
-    given = np.isin(answers.annotator, list(design.transitions))
+    given = np.isin(answers.annotator, list(design.fixed))
     mass = np.zeros((answers.n_labels, class_proba.shape[1]))
     np.add.at(mass, answers.label[given], class_mass[answers.row[given]])
     if answers.missing_label is not None:  # whoever did not answer
@@ -225,7 +226,7 @@ def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
     """Return a table of the annotators: answers, accuracy with a 90 % interval, and confusions.
 
     A confusion is a class, the wrong label that it gets, and its share of the answers. A copy has
-    the accuracy of the annotator that it copies, and a specified transition implies one.
+    the accuracy of the annotator that it copies, and a fixed transition implies one.
     """
     accuracy, classes, labels = annotator_accuracy(found), design.classes, design.annotations.labels
     names = design.annotations.annotators
@@ -236,7 +237,7 @@ def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
     copy_of = [None if a == position else names[a] for position, a in enumerate(who)]
     numbers = np.array([accuracy.accuracy, accuracy.low, accuracy.high])[:, who]
     is_answer = np.array([label is not None for label in labels])
-    for a, proba in design.transitions.items():
+    for a, proba in design.fixed.items():
         right = Transition(proba, classes, labels).is_right.T & is_answer
         answered = found.class_prior @ proba[:, is_answer].sum(axis=1)
         if answered > 0:  # otherwise nothing is known
