@@ -173,6 +173,21 @@ def test_a_missing_answer_can_be_a_label(pets):
     assert (found == np.array(["cat", "dog"] * 60)).mean() > 0.9
 
 
+def test_a_label_that_looks_missing_is_noted(pets):
+    numbers = {"cat": "0", "dog": "1"}
+    for name in ("ann", "bob", "eve"):
+        pets[name] = pets[name].map(numbers).fillna("-1")
+    pets.drop(columns=["size", "weight"]).to_csv("pets.csv", index=False)
+    words = (*SEVERAL, "--id", "name")
+    said = "The label -1 occurs in 70 answers; it is taken to be a class. If it means that there is"
+    hint = "no answer, pass --unlabeled -1. If it means that a labeling function abstains, also"
+    done = called("audit", "pets.csv", *words)
+    assert f"{said} {hint} pass --missing-is-label." in done.err
+    done = called("audit", "pets.csv", *words, "--unlabeled", "-1", "--force")
+    assert done.code == 0
+    assert "taken to be a class" not in done.err
+
+
 def test_missing_is_a_label_of_several_annotators_only(pets):
     done = called("audit", "pets.csv", "--label", "ann", "--missing-is-label")
     assert done.code == 2

@@ -9,7 +9,11 @@ import numpy as np
 from looselabels._names import listed, numbers_by_name
 from looselabels._rows import on_simplex
 from looselabels._validation import check_class_prior, short_repr
-from looselabels.annotations import Annotations, warn_if_label_sets_are_disjoint
+from looselabels.annotations import (
+    Annotations,
+    warn_if_label_sets_are_disjoint,
+    warn_of_labels_that_look_missing,
+)
 from looselabels.estimation.agreement import merge_annotators
 from looselabels.estimation.annotators import answer_likelihood
 from looselabels.estimation.calibration import TINY
@@ -155,6 +159,7 @@ def design_annotations(
         raise ValueError("Y contains no answers; at least one row needs a label.")
     if transition is None:
         warn_if_label_sets_are_disjoint(annotations)
+        warn_of_labels_that_look_missing(annotations)
     common = transition if isinstance(transition, Transition) else None
     specified = {} if common or transition is None else _read_mapping(transition, annotations)
     known = [common] if common else list(specified.values())
