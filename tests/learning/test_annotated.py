@@ -493,6 +493,19 @@ def test_one_label_alone_is_refused():
         decoupled().fit(X[:20], np.full((20, 2), "c", dtype=object))
 
 
+@pytest.mark.parametrize("estimator", [LogisticRegression(), GaussianNB()])
+def test_a_consensus_of_one_class_is_an_error_only_if_the_estimator_needs_two(estimator):
+    table = np.full((60, 3), "c", dtype=object)
+    table[[0, 5], [0, 1]] = "d"  # outvoted
+    if isinstance(estimator, GaussianNB):
+        clf = decoupled(estimator).fit(X[:60], table)
+        assert clf.classes_.tolist() == ["c", "d"]
+        assert (clf.predict(X[:60]) == "c").all()
+    else:
+        with pytest.raises(ValueError, match="consensus of all rows is 'c', and the estimator"):
+            decoupled(estimator).fit(X[:60], table)
+
+
 def test_label_sets_that_do_not_overlap_are_all_classes():
     table = FRAME[["ann2", "ann3"]].copy()
     table["ann3"] = table["ann3"].str.upper().astype(object)

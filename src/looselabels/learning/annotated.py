@@ -13,13 +13,14 @@ this row only through other rows.
 """
 
 import warnings
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from looselabels._progress import each
 from looselabels._rows import on_simplex
-from looselabels._validation import as_counts
+from looselabels._validation import as_counts, short_repr
 from looselabels.estimation.agreement import equal_pairs, join, unexplained_by_accuracy
 from looselabels.estimation.annotators import (
     AnnotatorInference,
@@ -291,6 +292,23 @@ def consensus_labels(labels: LabelDesign) -> np.ndarray:
     names = np.empty(len(labels.transition.labels), dtype=object)
     names[:] = labels.transition.labels
     return names[labels.label_index]
+
+
+@contextmanager
+def explain_single_consensus(labels: LabelDesign):
+    """Say why an estimator cannot be fitted, if the consensus of all rows is the same class."""
+    try:
+        yield
+    except ValueError as error:
+        names = set(consensus_labels(labels)) - {None}
+        if len(names) > 1:
+            raise
+        raise ValueError(
+            f"The consensus of all rows is {short_repr(*names)}, and the estimator needs two "
+            "classes. Add rows with answers for other classes, use another estimator (the default "
+            "one, trees and GaussianNB accept one class), or infer the classes without features: "
+            "fit(None, Y)."
+        ) from error
 
 
 def _count_consensus(label_index, class_proba, sample_weight) -> np.ndarray:

@@ -34,6 +34,7 @@ from looselabels.learning.annotated import (
     consensus_labels,
     count_copies_once,
     design_consensus,
+    explain_single_consensus,
     infer_from_answers,
     learn_from_answers,
     model_answers,
@@ -390,9 +391,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         consensus, fit_params["groups"] = consensus_labels(labels), groups
         with steps(1, 4) as begin:
             begin("predicting labels")
-            training, estimator, scores, _ = self._choose_estimator(
-                estimator, X, consensus, labels, fit_params, may_draw=False
-            )
+            with explain_single_consensus(labels):
+                training, estimator, scores, _ = self._choose_estimator(
+                    estimator, X, consensus, labels, fit_params, may_draw=False
+                )
             begin("learning classes")
             n_rounds = self.refit if training.can_learn_classes(max_rows=np.inf) else 0
             found = learn_from_answers(
