@@ -8,6 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from looselabels.annotations import Answers
+from looselabels.estimation import annotators
+from looselabels.estimation.agreement import agreeing_pairs
 from looselabels.estimation.annotator_levels import log_density
 from looselabels.estimation.annotator_passes import CLASS_STRENGTH, Problem
 from looselabels.estimation.annotators import (
@@ -169,6 +171,46 @@ def test_features_settle_rows_where_annotators_disagree(rng):
     without = infer_from_annotators(None, answers).class_proba_given_label
     assert share_right(with_x, classes) > share_right(without, classes) + 0.02
     assert share_right(with_x, classes) > share_right(class_proba, classes) + 0.02
+
+
+def test_transitions_can_be_computed_for_some_annotators_only(rng):
+    answers, *_ = crowd(rng, n_rows=100, n_annotators=9)
+    found = infer_from_annotators(None, answers, {4: np.eye(4)})
+    some = [7, 4, 0, 7]
+    assert_allclose(found.lazy_transitions[some], found.transitions[some])
+    assert_allclose(found.lazy_transitions[3], found.transitions[3])
+    assert_allclose(found.lazy_transitions.take([4, 2])[1:], found.transitions[2:3])
+    assert_allclose(found.transitions.sum(axis=2), 1)
+
+
+def test_the_likelihood_is_computed_in_blocks_of_annotators(rng, monkeypatch):
+    answers, *_, transitions = crowd(rng, n_rows=50)
+    for one in (answers, answers._replace(missing_label=1)):
+        whole = answer_likelihood(transitions, one)
+        with monkeypatch.context() as patch:
+            patch.setattr(annotators, "BLOCK", 50)  # of three annotators
+            assert_allclose(answer_likelihood(transitions, one), whole)
+    chance = np.full(20, 0.2)
+    mixed = 0.8 * transitions + 0.2 / 4
+    assert_allclose(
+        answer_likelihood(transitions, answers, chance), answer_likelihood(mixed, answers)
+    )
+
+
+def test_many_annotators_and_classes_need_no_transition_each_in_memory(rng, monkeypatch):
+    n_annotators, n_classes = 1000, 60
+    row, annotator = np.repeat(np.arange(500), 2), rng.permutation(n_annotators)
+    label = np.where(rng.random(1000) < 0.8, row % n_classes, rng.integers(n_classes, size=1000))
+    answers = Answers(row, annotator, label, 500, n_annotators, n_classes)
+    monkeypatch.setattr(annotators, "BLOCK", 50_000)
+    tracemalloc.start()
+    found = infer_from_annotators(None, answers, max_iter=2)
+    annotator_accuracy(found)
+    answer_likelihood(found.lazy_transitions, answers)
+    agreeing_pairs(found, answers)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < n_annotators * n_classes**2 * 8 / 2  # 29 MB for all transitions
 
 
 def test_an_annotator_with_few_answers_has_about_the_pooled_transition(rng):

@@ -1,6 +1,7 @@
 """A classifier learns classes from the answers of several annotators."""
 
 import json
+import pickle
 from functools import partial
 
 import numpy as np
@@ -514,6 +515,11 @@ def test_label_sets_that_do_not_overlap_are_all_classes():
         clf = decoupled(LogisticRegression()).fit(X, table)
     assert clf.classes_.tolist() == ["C", "D", "H", "c", "d", "h"]
     assert np.isfinite(clf.class_proba_given_label_).all()
+
+
+def test_a_copy_of_a_fitted_crowd_has_its_transitions(fitted):
+    again = pickle.loads(pickle.dumps(fitted))
+    assert_array_equal(again.transitions_["ann3"].proba, fitted.transitions_["ann3"].proba)
 
 
 def test_many_annotators_with_one_answer_each():

@@ -57,14 +57,14 @@ def _pairs(counts):
 def _expected_agreement(answers, class_proba, transitions) -> float:
     """Return Σ_y p(y) Σ_s T_a[y, s] T_b[y, s], the mean over pairs a, b of some thousand rows."""
     rows = np.flatnonzero(answers.n_answers > 1)
-    per_row = transitions[0].size * answers.n_answers[rows].mean()
+    per_row = np.prod(transitions.shape[1:]) * answers.n_answers[rows].mean()
     rows = rows[sample_rows(len(rows), max(1, int(MAX_NUMBERS / per_row)))]
     part = answers.take(rows)
-    if answers.missing_label is not None:  # given that there is an answer
-        transitions = np.delete(transitions, answers.missing_label, axis=2)
-        total = transitions.sum(axis=2, keepdims=True)
-        transitions = transitions / np.where(total > 0, total, 1)  # 0: never answers
     given, starts = transitions[part.annotator], np.searchsorted(part.row, range(len(rows)))
+    if answers.missing_label is not None:  # given that there is an answer
+        given = np.delete(given, answers.missing_label, axis=2)
+        total = given.sum(axis=2, keepdims=True)
+        given = given / np.where(total > 0, total, 1)  # 0: never answers
     # (Σ_a t_a)² − Σ_a t_a² is twice the sum over pairs
     twice = np.add.reduceat(given, starts) ** 2 - np.add.reduceat(given**2, starts)
     expected = np.sum(class_proba[rows] * twice.sum(axis=2) / 2)

@@ -195,14 +195,18 @@ def _pairs_of_answers(answers: Answers):
 
 def _expected_agreement(found, answers, row, one, two, pair, first, second) -> np.ndarray:
     """Return the expected number of equal answers of each pair, if both answer independently."""
-    transitions = found.transitions
+    who = np.unique(np.concatenate([first, second]))
+    position = np.zeros(answers.n_annotators, np.intp)
+    position[who] = np.arange(len(who))
+    first, second = position[first], position[second]
+    transitions = found.lazy_transitions[who]
     if answers.missing_label is not None:  # both did answer: given that, and nothing else
         transitions[:, :, answers.missing_label] = 0
     equal = np.einsum("pys,pys->py", transitions[first], transitions[second])
     answered = transitions.sum(axis=2)
     both = answered[first] * answered[second]
     logs = np.log(np.maximum(transitions, IMPOSSIBLE)).swapaxes(1, 2)
-    label, annotator = answers.label, answers.annotator
+    label, annotator = answers.label, position[answers.annotator]
     others = np.log(np.maximum(found.class_proba_given_label, IMPOSSIBLE))[row]
     others -= logs[annotator[one], label[one]] + logs[annotator[two], label[two]]
     others = np.exp(others - others.max(axis=1, keepdims=True))

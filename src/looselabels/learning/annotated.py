@@ -160,10 +160,13 @@ def _apply_model(training, learned, design, found, calibrate) -> Annotated:
     class_proba = np.where(np.isnan(learned.class_proba), before, learned.class_proba)
     correction = Calibration(factor=None if of_classes is None else 1 / of_classes)
     if calibrate == "classes":
-        transitions = inference.transitions
-        if found.class_estimator is None:
-            transitions = _add_chance(transitions, design.fixed)
-        logs = answer_likelihood(transitions, design.annotations.answers)
+        chance = np.full(len(inference.n_answers), FIRST_CHANCE)
+        chance[list(design.fixed)] = 0
+        logs = answer_likelihood(
+            inference.lazy_transitions,
+            design.annotations.answers,
+            chance if found.class_estimator is None else None,
+        )
         correction, _ = fit_class_calibration(
             class_proba, transition, None, labels.counts, of_classes, likelihood=np.exp(logs)
         )
@@ -174,27 +177,20 @@ def _apply_model(training, learned, design, found, calibrate) -> Annotated:
     return Annotated(inference, class_proba, correction, learned.estimator)
 
 
-def _add_chance(transitions, fixed) -> np.ndarray:
-    """Return transitions with `FIRST_CHANCE` of equally likely labels, unless they are fixed."""
-    chance = np.full(len(transitions), FIRST_CHANCE)
-    chance[list(fixed)] = 0.0
-    chance = chance[:, None, None]
-    return (1 - chance) * transitions + chance / transitions.shape[2]
-
-
 # ------------------------------------------------------------------------------------- the results
 
 
 def annotator_transitions(design: AnnotationDesign, found: AnnotatorInference):
     """Return the transition of each annotator by name."""
     annotators, labels = design.annotations.annotators, design.annotations.labels
-    proba = found.transitions[design.same_as]
+    proba = found.lazy_transitions.take(design.same_as)
     return AnnotatorTransitions(annotators, proba, design.classes, labels, design.same_as)
 
 
 def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
     """Return how an answer arises from the class, on average over the annotators."""
-    mass = found.inference.label_mass.sum(axis=0) + found.inference.pooled.mean(axis=0)
+    mass = found.inference.layout.sum_cells(found.inference.counts).sum(axis=0)
+    mass = mass + found.inference.pooled.mean(axis=0)
     mass = mass + _mass_of_fixed(design, found.inference.class_proba_given_label)
     prior = design.class_prior
     if prior is None:

@@ -64,7 +64,7 @@ class AnnotatorTransitions(Mapping):
     """
 
     def __init__(self, annotators: tuple, proba, classes: tuple, labels: tuple, same_as):
-        self.annotators, self.proba = annotators, proba
+        self.annotators, self.proba = annotators, proba  # an array, or `LazyTransitions`
         self.classes, self.labels = classes, labels
         self.same_as = same_as  # whom each annotator copies
         self._position = {name: a for a, name in enumerate(annotators)}
@@ -123,7 +123,7 @@ class AnnotatorTransitions(Mapping):
         originals = np.unique(self.same_as[who])
         position = np.searchsorted(originals, self.same_as)  # whoever is not in Y has no answers
         answers = merge_annotators(annotations.answers, position, len(originals))
-        return np.exp(answer_likelihood(self.proba[originals], answers))
+        return np.exp(answer_likelihood(self.proba.take(originals, axis=0), answers))
 
 
 def design_annotations(
