@@ -57,7 +57,7 @@ class Annotations:
     """Several labels per row, with the names of annotators and labels.
 
     `DecoupledClassifier.fit` accepts it as Y. An annotator without answers is kept: nothing is
-    known about it, so its transition is the one that annotators have on average.
+    known about it, so its transition is that of a typical annotator.
 
     Attributes
     ----------

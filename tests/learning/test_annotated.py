@@ -463,6 +463,17 @@ def test_annotators_who_always_say_the_same_are_not_believed(fitted):
     assert np.ptp(clf.transitions_["x"].proba[:, 0]) < 0.3
 
 
+def test_single_answers_without_features_are_warned_about():
+    single = TABLE.copy()
+    for row in single:
+        row[np.flatnonzero(row != None)[1:]] = None  # noqa: E711
+    with pytest.warns(IdentifiabilityWarning, match="nothing says how often answers are wrong"):
+        clf = decoupled().fit(None, single)
+    assert clf.class_proba_given_label_.max(axis=1).mean() > share_right(clf)  # too certain
+    expert = dict.fromkeys(range(8), EXPERT)
+    decoupled(transition=expert).fit(None, single)  # nothing is estimated: no warning
+
+
 def test_copies_of_an_annotator_count_once(tmp_path):
     table = FRAME.copy()
     for name in ("copy", "other copy"):

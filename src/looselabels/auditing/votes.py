@@ -45,7 +45,7 @@ def agreement(answers: Answers, class_proba, transitions) -> dict:
     return {
         "n_pairs": int(n_pairs.sum()),
         "observed": float(n_equal.sum() / n_pairs.sum()),
-        "expected": _expected_agreement(answers, class_proba, transitions),
+        "expected": _mean_expected(answers, class_proba, transitions),
         "chance": float(np.sum(share**2)),
     }
 
@@ -54,7 +54,7 @@ def _pairs(counts):
     return counts * (counts - 1) // 2
 
 
-def _expected_agreement(answers, class_proba, transitions) -> float:
+def _mean_expected(answers, class_proba, transitions) -> float:
     """Return Σ_y p(y) Σ_s T_a[y, s] T_b[y, s], the mean over pairs a, b of some thousand rows."""
     rows = np.flatnonzero(answers.n_answers > 1)
     per_row = np.prod(transitions.shape[1:]) * answers.n_answers[rows].mean()

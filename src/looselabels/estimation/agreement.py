@@ -66,7 +66,7 @@ def agreeing_pairs(found: AnnotatorInference, answers: Answers, level=0.05) -> l
     row, one, two, pair = row[kept], one[kept], two[kept], place[pair[kept]]
     first, second = np.divmod(code, answers.n_annotators)
 
-    expected = _expected_agreement(found, answers, row, one, two, pair, first, second) / n_rows
+    expected = _expected_equal(found, answers, row, one, two, pair, first, second) / n_rows
     expected = np.clip(expected, 1e-6, 1 - 1e-6)
     equal = answers.label[one] == answers.label[two]
     agreed = np.bincount(pair, equal, len(code))
@@ -193,7 +193,7 @@ def _pairs_of_answers(answers: Answers):
     return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
 
-def _expected_agreement(found, answers, row, one, two, pair, first, second) -> np.ndarray:
+def _expected_equal(found, answers, row, one, two, pair, first, second) -> np.ndarray:
     """Return the expected number of equal answers of each pair, if both answer independently."""
     who = np.unique(np.concatenate([first, second]))
     position = np.zeros(answers.n_annotators, np.intp)

@@ -30,6 +30,7 @@ from looselabels.estimation.annotators import (
 )
 from looselabels.estimation.calibration import TINY, Calibration, fit_class_calibration
 from looselabels.estimation.weighting import class_weights
+from looselabels.exceptions import IdentifiabilityWarning
 from looselabels.learning.annotation_design import AnnotationDesign, AnnotatorTransitions
 from looselabels.learning.label_design import (
     ESTIMATED,
@@ -106,6 +107,20 @@ def infer_from_answers(design: AnnotationDesign, **options) -> Annotated:
     found = infer_classes(design, **options)
     prior = found.class_prior if design.class_prior is None else design.class_prior
     return Annotated(found, np.tile(prior, (len(design.annotations), 1)))
+
+
+def warn_if_answers_cannot_be_compared(design: AnnotationDesign):
+    """Warn if there are no features, and no row has two answers: errors cannot be estimated."""
+    answers = design.annotations.answers
+    is_fixed = np.isin(answers.annotator, list(design.fixed)).all()
+    if answers.missing_label is None and answers.n_answers.max() < 2 and not is_fixed:
+        warnings.warn(
+            "No row has answers of two annotators, and there are no features: nothing says how "
+            "often answers are wrong. Probabilities of the consensus follow from what annotators "
+            "are usually like, and can be far too certain.",
+            IdentifiabilityWarning,
+            stacklevel=4,
+        )
 
 
 def learn_from_answers(
@@ -188,7 +203,7 @@ def annotator_transitions(design: AnnotationDesign, found: AnnotatorInference):
 
 
 def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
-    """Return how an answer arises from the class, on average over the annotators."""
+    """Return how answers of a typical annotator arise: the mean over all answers."""
     mass = found.inference.layout.sum_cells(found.inference.counts).sum(axis=0)
     mass = mass + found.inference.pooled.mean(axis=0)
     mass = mass + _mass_of_fixed(design, found.inference.class_proba_given_label)

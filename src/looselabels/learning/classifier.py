@@ -38,6 +38,7 @@ from looselabels.learning.annotated import (
     infer_from_answers,
     learn_from_answers,
     model_answers,
+    warn_if_answers_cannot_be_compared,
 )
 from looselabels.learning.annotation_design import check_parameters, design_annotations
 from looselabels.learning.copies import group_rows
@@ -180,7 +181,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         Out-of-sample p(label | x) of the training rows as the estimator gives it, with the labels,
         and the label weights of the distribution in which it was learned.
     transition_ : Transition
-        ``label_model_.transition``. With several annotators: of an average answer.
+        ``label_model_.transition``. With several annotators: of a typical one.
     estimator_ : classifier
         Estimates p(label | x), fitted to all rows; a `BalancedDraws` of `estimator` if draws were
         used (see `refit`).
@@ -381,6 +382,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.candidate_losses_, self.rival_wrong_shares_ = None, {}
         design = count_copies_once(design)
         if X is None:
+            warn_if_answers_cannot_be_compared(design)
             return self._keep_answers(None, design, None, None, infer_from_answers(design))
         (X,) = indexable(X)
         if _num_samples(X) != len(design.annotations):
