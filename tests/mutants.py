@@ -37,7 +37,10 @@ TESTS = {
     "_blocks": ["test_blocks", "test_inference"],
     "inference": ["test_inference", "test_paper"],
     "transition": ["test_transition", "test_paper"],
-    "estimation/annotator_passes": ["estimation/test_annotators"],
+    "estimation/annotator_passes": [
+        "estimation/test_annotator_passes",
+        "estimation/test_annotators",
+    ],
 }
 MEMORY = 32 * 2**20  # KiB of address space per mutant; one that wants more is stopped
 

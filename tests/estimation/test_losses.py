@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from looselabels._rows import on_simplex
 from looselabels.estimation.calibration import fit_class_calibration
-from looselabels.estimation.losses import class_losses, label_losses
+from looselabels.estimation.losses import class_losses, label_losses, label_skill
 
 
 def test_label_losses_use_the_best_power_and_share_of_random_labels(rng):
@@ -57,3 +57,9 @@ def test_an_impossible_label_has_a_finite_loss():
     losses = class_losses(np.full((3, 2), 0.5), transition, np.array([0, 1, 2]))
     assert_allclose(losses[2], -np.log(1e-12))
     assert np.isfinite(losses).all()
+
+
+def test_the_accuracy_is_how_often_the_most_probable_label_is_given():
+    proba = np.array([[0.7, 0.2, 0.1]] * 3 + [[0.1, 0.2, 0.7]] * 2)
+    found = label_skill(proba, np.array([0, 0, 1, 2, 0]), np.array([1.0, 1.0, 2.0, 3.0, 1.0]))
+    assert found.accuracy == pytest.approx(5 / 8)
