@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint types check-slow test-oldest test-newest bench quality reproduce reproduce-quick clean
+.PHONY: help demo test lint types check-slow test-oldest test-newest bench mutants fuzz quality reproduce reproduce-quick clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -40,6 +40,12 @@ bench: $(VENV)/.bench  ## Print the speed tables of benchmarks/README.md
 	$(BIN)/python benchmarks/bench_classifier.py
 	$(BIN)/python benchmarks/bench_density.py
 	$(BIN)/python benchmarks/bench_audit.py
+
+mutants: $(VENV)/.test  ## Change the numerics at 300 places; do the tests notice? (an hour; resumes)
+	$(BIN)/python tests/mutants.py run
+
+fuzz: $(VENV)/.test  ## Damage files of all formats at random (FUZZ_SECONDS for each, 60 if not set)
+	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),60)
 
 quality: $(VENV)/.bench  ## Compare with other libraries, update docs/quality.md (1 to 2 hours; resumes)
 	$(BIN)/python -m benchmarks.quality run

@@ -159,19 +159,20 @@ class Utf8:
     def text_lines(self):
         """Yield the lines as text, the first one without a byte order mark."""
         mark = "\ufeff"
-        while line := self._checked(self.source.unpacked(self.stream.readline, BLOCK)):
-            yield line.decode().removeprefix(mark)
+        while line := self.source.unpacked(self.stream.readline, BLOCK):
+            self._checked(line, final=len(line) < BLOCK)
+            yield line.decode(errors="replace").removeprefix(mark)
             mark = ""
 
     def close(self):
         """Do not close the stream: its opener does."""
         self.closed = True
 
-    def _checked(self, data):
+    def _checked(self, data, final=False):
         whole = self.decoder.getstate()[0] + data  # starts with a character that the last block cut
         bad, reason = whole.find(b"\0"), "a NUL byte, so it is not a CSV file."
         try:
-            self.decoder.decode(data, final=not data)
+            self.decoder.decode(data, final=final or not data)
         except UnicodeDecodeError as error:
             bad, byte = error.start, whole[error.start : error.start + 1]
             reason = (
