@@ -128,6 +128,28 @@ def test_columns_are_aligned_by_name():
     assert_array_equal(aligned[:, 2], 0)
 
 
+class Gaps(GaussianNB):
+    """Predicts NaN for the second row."""
+
+    def predict_proba(self, X):
+        proba = super().predict_proba(X)
+        proba[1] = np.nan
+        return proba
+
+
+@pytest.mark.parametrize("calibrate", ["classes", "temperature", "marginals", None])
+def test_a_prediction_that_is_nan_is_an_error_whatever_calibrates_it(calibrate):
+    X, index = data()
+    message = r"predict_proba of Gaps must hold numbers that are finite .* row 1, column 0 is nan"
+    with pytest.raises(ValueError, match=message):
+        DecoupledClassifier(Gaps(), calibrate=calibrate).fit(X, index)
+    frozen = FrozenEstimator(GaussianNB().fit(X, index))
+    clf = DecoupledClassifier(frozen, calibrate=calibrate, refit=False).fit(X, index)
+    clf.estimator_ = FrozenEstimator(Gaps().fit(X, index))
+    with pytest.raises(ValueError, match="row 1, column 0 is nan"):
+        clf.predict_proba(X)
+
+
 def test_test_folds_must_cover_all_rows():
     X, index = data()
     with pytest.raises(ValueError, match=r"cv leaves 60 rows \(first: row 60\) out of every test"):

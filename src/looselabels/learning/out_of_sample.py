@@ -32,7 +32,7 @@ from sklearn.utils.validation import _check_method_params
 from looselabels._names import in_label_order
 from looselabels._progress import each, steps
 from looselabels._rows import on_simplex
-from looselabels._validation import as_numpy, check_row_stochastic
+from looselabels._validation import as_numpy, check_entries, check_row_stochastic
 from looselabels.estimation.weighting import reweight
 from looselabels.learning.copies import RowGroups
 from looselabels.model_selection import LabelStratifiedKFold
@@ -362,9 +362,11 @@ def _predict_fold(estimator, X, label_index, n_labels, rows, fit_params):
 def align(estimator, X, n_labels, columns=None) -> np.ndarray:
     """Return predict_proba with one column per label, whatever labels `estimator` has seen.
 
-    `columns` are the positions of its classes_; None: they are positions themselves.
+    `columns` are the positions of its classes_; None: they are positions themselves. A prediction
+    that is NaN is an error: a calibration would make it a uniform distribution.
     """
     proba = _in_numpy(estimator.predict_proba(X))
+    check_entries(f"predict_proba of {type(estimator).__name__}", proba)
     columns = estimator.classes_ if columns is None else columns
     if proba.shape[1] == n_labels and np.array_equal(columns, np.arange(n_labels)):
         return proba
