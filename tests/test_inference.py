@@ -595,6 +595,19 @@ def test_single_precision_stays_single_and_close(rng, xp):
     assert_allclose(as_numpy("", single.transition), double.transition, atol=1e-4)
 
 
+def test_half_precision_is_read_and_becomes_single(rng):
+    label_proba, transition = simulate(rng)
+    half = label_proba.astype(np.float16)
+    assert abs(half.sum(axis=1, dtype=float) - 1).max() > 1e-4
+    found = infer(half, transition)
+    assert found.class_proba.dtype == np.float32
+    rounded = half.astype(float) / half.sum(axis=1, dtype=float)[:, None]
+    assert_allclose(found.class_proba, infer(rounded, transition).class_proba, atol=1e-4)
+    index = np.zeros(len(half), dtype=int)
+    given_label = condition_on_label(found.class_proba.astype(np.float16), transition, index)
+    assert_allclose(given_label.sum(axis=1), 1, atol=1e-6)
+
+
 @quiet
 @pytest.mark.parametrize("remake", ["fortran", "strided", "read-only", "byte-swapped", "list"])
 def test_the_layout_of_the_input_does_not_matter_and_it_is_left_alone(rng, remake):

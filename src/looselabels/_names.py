@@ -7,7 +7,7 @@ from itertools import chain, compress
 
 import numpy as np
 
-from looselabels._validation import as_numpy, check_2d, short_repr, some_of
+from looselabels._validation import as_numpy, check_2d, short_repr, single_from_half, some_of
 
 UNLABELED = "(unlabeled)"  # how the missing label, None, is displayed
 
@@ -260,7 +260,7 @@ def in_label_order(argument: str, proba, labels):
     if labels is None or not hasattr(proba, "columns"):
         return proba
     order, _ = _order(f"columns of {argument}", proba.columns, labels)
-    return as_numpy(argument, proba.to_numpy())[:, order]
+    return as_numpy(argument, single_from_half(proba.to_numpy()))[:, order]
 
 
 def _order(argument, found, wanted):

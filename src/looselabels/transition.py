@@ -32,6 +32,7 @@ from looselabels._validation import (
     import_extra,
     parse_json,
     short_repr,
+    single_from_half,
 )
 from looselabels.exceptions import IdentifiabilityWarning, InconsistentLabelWarning
 from looselabels.inference import infer
@@ -497,7 +498,8 @@ class Transition:
         >>> pets.infeasible([[0.3, 0.7], [0.5, 0.5]])
         array([False,  True])
         """
-        label_proba = check_row_stochastic("label_proba", as_numpy("label_proba", label_proba))
+        label_proba = as_numpy("label_proba", single_from_half(label_proba))
+        label_proba = check_row_stochastic("label_proba", label_proba, tol=1e-5)
         with warnings.catch_warnings():  # ties do not matter: all optima explain equally well
             warnings.simplefilter("ignore")
             found = infer(label_proba, self.proba)

@@ -32,7 +32,12 @@ from sklearn.utils.validation import _check_method_params
 from looselabels._names import in_label_order
 from looselabels._progress import each, steps
 from looselabels._rows import on_simplex
-from looselabels._validation import as_numpy, check_entries, check_row_stochastic
+from looselabels._validation import (
+    as_numpy,
+    check_entries,
+    check_row_stochastic,
+    single_from_half,
+)
 from looselabels.estimation.weighting import reweight
 from looselabels.learning.copies import RowGroups
 from looselabels.model_selection import LabelStratifiedKFold
@@ -61,7 +66,7 @@ class PrecomputedProba(BaseEstimator):
     def predict_proba(self, label_proba):
         """Return label_proba after checking it; columns of a DataFrame are matched by name."""
         label_proba = in_label_order("label_proba", label_proba, self.labels)
-        label_proba = np.asarray(label_proba, dtype=float)
+        label_proba = np.asarray(single_from_half(label_proba), dtype=float)
         if label_proba.ndim != 2 or label_proba.shape[1] != len(self.labels):
             raise ValueError(
                 f"label_proba has shape {label_proba.shape}; {len(self.labels)} labels need as "
@@ -377,4 +382,5 @@ def align(estimator, X, n_labels, columns=None) -> np.ndarray:
 
 def _in_numpy(proba):
     """Return predictions of an estimator that answers in the array library of its X."""
-    return proba if isinstance(proba, np.ndarray) else as_numpy("label_proba", proba)
+    proba = proba if isinstance(proba, np.ndarray) else as_numpy("label_proba", proba)
+    return single_from_half(proba)
