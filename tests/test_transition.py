@@ -319,6 +319,11 @@ def test_noise_can_be_given_with_the_labels():
         (pandas.DataFrame({"y": ["a"]}), {}, r"its shape is \(1, 1\)"),
         ([["a"], ["b"]], {}, "y must be a column with one label per sample; its rows are lists"),
         (5, {}, "y must be a column"),
+        (["a", "b"], {"sample_weight": [1, -1]}, r"sample_weight .* not negative; row 1 is -1"),
+        (["a", "b"], {"sample_weight": [1, np.nan]}, r"sample_weight .* finite .*; row 1 is nan"),
+        (["a", "b"], {"sample_weight": [1]}, r"sample_weight has shape \(1,\); 2 rows need"),
+        (["a", "b"], {"sample_weight": ["x", 1]}, "sample_weight must be an array of numbers"),
+        (["a", "b"], {"sample_weight": [0, 0]}, "sample_weight must have a positive number"),
     ],
 )
 def test_a_bad_column_of_labels_is_named(y, options, message):

@@ -28,6 +28,7 @@ from looselabels._validation import (
     as_numpy,
     check_class_prior,
     check_row_stochastic,
+    check_sample_weight,
     check_size,
     import_extra,
     parse_json,
@@ -781,7 +782,7 @@ def _read_prior(class_prior, classes):
 def _count_labels(y, negative, sample_weight=None):
     """Return the count of each label, in the order of the labels, and of missing labels."""
     names, index = read_column("y", y)
-    mass = np.bincount(index, sample_weight, minlength=len(names))
+    mass = np.bincount(index, check_sample_weight(sample_weight, index), minlength=len(names))
     counts = dict(zip(names, mass.tolist(), strict=True))
     n_unlabeled = counts.pop(None, 0)
     if counts.pop(negative, 0) > 0:
