@@ -184,6 +184,7 @@ def read_column(argument: str, column) -> tuple[tuple, np.ndarray]:
         column = numbers.astype(object)
         column[np.isnan(numbers)] = None
     values = column.tolist() if hasattr(column, "tolist") else list(column)
+    _check_no_bool_among_numbers(argument, values)
     categories: list = getattr(getattr(dtype, "categories", None), "to_list", list)()
     try:
         # one lookup per row; the slower conversion only once per distinct value
@@ -195,6 +196,20 @@ def read_column(argument: str, column) -> tuple[tuple, np.ndarray]:
     position = {name: i for i, name in enumerate(dict.fromkeys(plain.values()))}
     index = {value: position[name] for value, name in plain.items()}
     return tuple(position), np.fromiter(map(index.__getitem__, values), np.intp, len(values))
+
+
+def _check_no_bool_among_numbers(argument, values):
+    """Raise if True would be taken for 1, to which it is equal in Python."""
+    bools = {kind for kind in set(map(type, values)) if issubclass(kind, bool | np.bool_)}
+    if not bools:
+        return
+    numbers = (v for v in values if isinstance(v, int | float | np.number) and v == v)  # not NaN
+    for number in numbers:
+        if type(number) not in bools:
+            raise ValueError(
+                f"labels must be of one type; {argument} contains {short_repr(number)} next to "
+                "True or False, and 1 equals True. Convert all of them to text."
+            )
 
 
 def read_classes(argument: str, column, classes: Sequence, n_rows: int) -> np.ndarray:
