@@ -149,6 +149,24 @@ def test_a_failure_leaves_the_old_content_and_nothing_else(
     assert not existed or content(target) == "old"
 
 
+def interrupt_mkdir(monkeypatch):
+    """Let Ctrl-C come right after a folder was created."""
+    mkdir = Path.mkdir
+
+    def mkdir_and_stop(path, *args, **kwargs):
+        mkdir(path, *args, **kwargs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "mkdir", mkdir_and_stop)
+
+
+def test_an_interruption_while_the_folder_is_created_leaves_no_hidden_folder(tmp_path, monkeypatch):
+    interrupt_mkdir(monkeypatch)
+    with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / "folder", check_parent):
+        pass
+    assert names(tmp_path) == []
+
+
 def test_the_check_comes_before_writing_and_again_before_replacing(target):
     def refuse_if_it_exists(path):
         if path.exists():

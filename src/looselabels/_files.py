@@ -77,8 +77,8 @@ def new_folder(path, check: Callable[[Path], object]):
     check(path)
     temporary = _temporary(path)
     old = temporary.with_name(f"{temporary.name}.old")
-    temporary.mkdir()
     try:
+        temporary.mkdir()  # within try: Ctrl-C may come right after it
         yield temporary
         for file in temporary.rglob("*"):
             if file.is_file():

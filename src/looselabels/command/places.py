@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from looselabels._files import check_parent, unexpected_files
@@ -62,7 +63,9 @@ def _check_writable(path):
     probe = path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}")
     try:
         probe.mkdir()
-        probe.rmdir()
     except OSError as error:
         reason = f"{path.parent} is not writable ({error.strerror}); choose another folder."
         raise PermissionError(reason) from None
+    finally:  # also after Ctrl-C
+        with suppress(OSError):
+            probe.rmdir()
