@@ -81,6 +81,20 @@ def test_the_target_has_the_usual_permissions(target):
     assert target.stat().st_mode == usual.stat().st_mode
 
 
+@pytest.mark.parametrize("mode", [0o700, 0o750, 0o555])
+def test_what_is_replaced_keeps_its_permissions_and_is_private_until_then(target, mode):
+    write(target, "old")
+    inner = target if target.is_file() else target / "inner" / "a.txt"
+    inner.chmod(0o640)
+    target.chmod(mode)
+    with NEW[target.name](target, check_parent) as temporary:
+        assert temporary.stat().st_mode & 0o077 == 0
+        put(temporary, "new")
+    assert content(target) == "new"
+    assert target.stat().st_mode & 0o777 == mode
+    assert inner.stat().st_mode & 0o777 == (mode if target.is_file() else 0o640)
+
+
 def test_a_link_stays_a_link(target):
     link = target.with_name("link")
     write(target, "old")

@@ -1,7 +1,8 @@
 """Files and folders that are written completely or not at all, and read without running code.
 
 `new_file` and `new_folder` write next to the target, flush to disk, and rename. A failure, Ctrl-C
-included, leaves the target as it was. What a killed process left behind is removed after a day.
+included, leaves the target as it was, and what replaces it has its permissions. What a killed
+process left behind is removed after a day.
 """
 
 import os
@@ -10,10 +11,11 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from shutil import rmtree
+from shutil import copymode, rmtree
 from zipfile import ZIP_STORED, ZipFile
 
 DAY = 24 * 60 * 60  # seconds
+PRIVATE = 0o700  # permissions of what replaces something, until it is complete
 MAX_PREFIX = 40  # characters of the target's name; file systems allow 255 bytes
 
 
@@ -46,9 +48,12 @@ def new_file(path, check: Callable[[Path], object]):
     check(path)
     temporary = _temporary(path)
     try:
+        if path.exists():
+            temporary.touch(PRIVATE)
         yield temporary
         _flush_to_disk(temporary)
         check(path)
+        _copy_mode(path, temporary)
         os.replace(temporary, path)
     finally:
         with suppress(OSError):  # the error that is already on its way matters more
@@ -78,12 +83,15 @@ def new_folder(path, check: Callable[[Path], object]):
     temporary = _temporary(path)
     old = temporary.with_name(f"{temporary.name}.old")
     try:
-        temporary.mkdir()  # within try: Ctrl-C may come right after it
+        # within try: Ctrl-C may come right after it
+        temporary.mkdir(PRIVATE if path.exists() else 0o777)
         yield temporary
         for file in temporary.rglob("*"):
             if file.is_file():
                 _flush_to_disk(file)
         check(path)
+        for file in (temporary, *temporary.rglob("*")):
+            _copy_mode(path / file.relative_to(temporary), file)
         if path.exists():
             path.rename(old)
         temporary.rename(path)
@@ -124,6 +132,11 @@ def _prefix(path):
 
 def _temporary(path):
     return path.with_name(_prefix(path) + secrets.token_hex(4))
+
+
+def _copy_mode(old, new):
+    with suppress(FileNotFoundError):
+        copymode(old, new)
 
 
 def _flush_to_disk(file):
