@@ -265,10 +265,10 @@ class Transition:
         )
         counts = numbers_by_name("label_counts", label_counts, labels)
         joint = check_row_stochastic("reverse", reverse, labels).T * counts
-        is_possible = joint.any(axis=1)
-        if not is_possible.all():
+        largest = joint.max(axis=1)
+        if not largest.all():
             raise ValueError(
-                f"No label with a positive count means {listed(compress(classes, ~is_possible))}; "
+                f"No label with a positive count means {listed(compress(classes, largest == 0))}; "
                 "remove the class, or add a label for it."
             )
         if not counts.all():
@@ -321,9 +321,9 @@ class Transition:
             rows = [position[known] for known in t.classes]
             mass[rows, start:end] = size[:, None] * t.proba
             is_right[start:end, rows] = t.is_right
-        is_somewhere = mass.any(axis=1)
-        if not is_somewhere.all():
-            missing = listed(compress(classes, ~is_somewhere))
+        largest = mass.max(axis=1)
+        if not largest.all():
+            missing = listed(compress(classes, largest == 0))
             raise ValueError(
                 f"sizes are 0 in each data set for class {missing}; "
                 "give the class a positive size in one of them."

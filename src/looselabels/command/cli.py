@@ -37,7 +37,13 @@ from looselabels.command.options import (
     spelling,
     unlabeled,
 )
-from looselabels.command.terminal import drop_broken_stdout, print_line, progress, shortest
+from looselabels.command.terminal import (
+    drop_broken_stdout,
+    open_closed_streams,
+    print_line,
+    progress,
+    shortest,
+)
 
 OK, BUG, USAGE, DATA, NOT_CONVERGED, IO, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 5, 130, 143
 SUFFIX = (  # of a file with a table
@@ -90,6 +96,7 @@ def entry():
         raise Terminated
 
     signal.signal(signal.SIGTERM, terminate)
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # show a code for a character that it lacks
             stream.reconfigure(errors="backslashreplace")

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,8 +12,10 @@ from looselabels._validation import some_of
 
 
 def check_file(path, force=False) -> None:
-    """Raise if a file cannot be written at `path`; "-", which is stdout, always can."""
+    """Raise if a file cannot be written at `path`; "-" is stdout, which must be open."""
     if path == "-":
+        if sys.stdout is None:
+            raise OSError("stdout is closed; name a file with -o.")
         return
     path = Path(path).resolve()
     if path.is_dir():
