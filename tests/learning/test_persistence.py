@@ -404,6 +404,11 @@ def refused(model, file, message):
         (lambda c: c["parameters"].update(colour="red"), "unexpected keyword argument 'colour'"),
         (lambda c: c["parameters"].update(class_prior=[1]), r"class_prior has shape \(1,\)"),
         (lambda c: c["transition"].update(schema=9), "has schema 9"),
+        (
+            lambda c: c.update({"scikit-learn": "1.0\x1b]0;owned\x07"}),
+            r"'1.0\\x1b\]0;owned\\x07' is no version of scikit-learn",
+        ),
+        (lambda c: c.update(looselabels="9" * 10**6), "9… is no version of looselabels"),
         (lambda c: c["transition"]["proba"].pop(), r"transition has shape \(1, 3\)"),
     ],
 )

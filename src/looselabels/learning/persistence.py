@@ -1,6 +1,7 @@
 """Save a fitted classifier to a folder and load it again, without pickle."""
 
 import json
+import re
 import warnings
 from functools import partial
 from pathlib import Path
@@ -341,6 +342,9 @@ def _read_json(handle) -> dict:
     if content["estimator"] not in ESTIMATORS:
         found = short_repr(content["estimator"])
         raise ValueError(f"estimator must be one of {ESTIMATORS}; it is {found}.")
+    for name in ("looselabels", "scikit-learn"):  # a warning may print them
+        if not re.fullmatch(r"[\w.+!-]{1,40}", str(content[name]), re.ASCII):
+            raise ValueError(f"{short_repr(content[name])} is no version of {name}.")
     return content
 
 
