@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import warnings
@@ -77,13 +78,18 @@ class Majority(ClassifierMixin, BaseEstimator):
         return np.tile(self.shares_, (len(X), 1))
 
 
-@pytest.fixture
-def model(tmp_path):
-    """A saved model, in a folder that holds nothing else."""
-    folder = tmp_path / "models" / "pets"
-    folder.parent.mkdir()
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A saved model, which no test changes."""
+    folder = tmp_path_factory.mktemp("models") / "pets"
     save(decoupled(FOREST).fit(X, Y), folder)
     return folder
+
+
+@pytest.fixture
+def model(saved, tmp_path):
+    """A saved model, in a folder that holds nothing else."""
+    return Path(shutil.copytree(saved, tmp_path / "models" / "pets"))
 
 
 def assert_same_model(clf, again, X, y):
@@ -394,7 +400,11 @@ def refused(model, file, message):
         (lambda c: c["sources"].pop("noise"), r"sources lacks \['noise'\]"),
         (lambda c: c["sources"].update(noise="guessed"), "source .* 'guessed'"),
         (lambda c: c["calibration"].update(power=0), "power must be positive and finite.* 0.0"),
-        (lambda c: c["calibration"].update(floor=2), "floor from 0 to 1; they are .*2.0"),
+        (lambda c: c["calibration"].update(floor=2), r"floor from 0 to 1, .*; they are .*2\.0"),
+        (
+            lambda c: c["class_calibration"].update(floor=[0.1] * 9),
+            r"floor from 0 to 1, one number or one for each of \('cat', 'dog'\); they are",
+        ),
         (lambda c: c["calibration"].update(power="\x1b[31m"), r"could not convert .* '\\x1b"),
         (lambda c: c["calibration"].update(power=float("nan")), "NaN is not allowed"),
         (lambda c: c.update(strength="-1"), "strength must be 0 or more"),
@@ -404,6 +414,11 @@ def refused(model, file, message):
         (lambda c: c["parameters"].update(colour="red"), "unexpected keyword argument 'colour'"),
         (lambda c: c["parameters"].update(class_prior=[1]), r"class_prior has shape \(1,\)"),
         (lambda c: c["transition"].update(schema=9), "has schema 9"),
+        (lambda c: c.update(n_iter=-1), "n_iter must be a whole number from 0; it is -1"),
+        (lambda c: c.update(n_rounds="one"), "n_rounds must be a whole number from 0; it is 'one'"),
+        (lambda c: c.update(n_features_in=2.5), "n_features_in must be a whole number from 0"),
+        (lambda c: c.update(feature_names_in=["a"]), "does not name each of the features"),
+        (lambda c: c.update(feature_names_in=[1, 2]), "does not name each of the features"),
         (
             lambda c: c.update({"scikit-learn": "1.0\x1b]0;owned\x07"}),
             r"'1.0\\x1b\]0;owned\\x07' is no version of scikit-learn",
@@ -457,6 +472,11 @@ def test_flipped_bytes_never_pass_unnoticed(file, model):
         ({"class_prior": np.array(["a", None], dtype=object)}, "Object arrays cannot be loaded"),
         ({"label_weights": np.ones((3, 3))}, r"label_weights has shape \(3, 3\)"),
         ({"factor": np.array([1, np.nan, 1])}, "factor of 'dog' is nan"),
+        ({"class_prior": np.array([0.5, 0.6])}, "class_prior must sum to 1; it sums to 1.1"),
+        ({"class_prior_interval": np.array([[0.6, 0.1], [0.5, 0.2]])}, "low ends below high ends"),
+        ({"class_prior_interval": np.array([[0.6, 0.1], [0.5, 2]])}, "class_prior_interval of "),
+        ({"objective": np.array([1.0, np.nan])}, "objective must be a list of finite numbers"),
+        ({"objective": np.array("high")}, "objective must be a"),
         ({"extra": np.ones(1)}, r"it names \['extra'\]"),
         ({"../../x": np.ones(1)}, r"it holds the path '../../x.npy'"),
     ],
