@@ -306,6 +306,10 @@ class Text(Encoder):
         if {self.idf.shape, self.components.shape[1:]} != {(N_HASHES,)}:
             name = short_repr(self.column)
             raise ValueError(f"the arrays of the text column {name} have the wrong shape.")
+        if self.analyzer not in ("word", "char_wb"):
+            raise ValueError(f"analyzer is {short_repr(self.analyzer)}; it is word or char_wb.")
+        if not (np.isfinite(self.idf).all() and np.isfinite(self.components).all()):
+            raise ValueError(f"the arrays of {short_repr(self.column)} must be finite numbers.")
 
     @classmethod
     def fit(cls, column, texts):

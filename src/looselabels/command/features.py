@@ -196,7 +196,33 @@ class Features:
             features.file = content.get("file")
             features._gaps = content["gaps"]
             features._medians = arrays.get("medians")
+            features._check()
             return features
+
+    def _check(self):
+        """Raise if what was loaded does not fit together."""
+        n_features = sum(_checked_width(encoder) for encoder in self._encoders)
+        if not n_features or len(set(self.used)) < len(self._encoders):
+            raise ValueError(f"its columns are {short_repr(self.used)}.")
+        if not set(self._gaps) <= set(range(n_features)) or (self._gaps and self._medians is None):
+            raise ValueError(f"gaps are {short_repr(self._gaps)}; it has {n_features} features.")
+        if self._medians is not None and not (
+            self._medians.shape == (n_features,) and np.isfinite(self._medians).all()
+        ):
+            raise ValueError(f"medians must be {n_features} finite numbers.")
+        if self.image_shape is not None and np.prod(self.image_shape) != n_features:
+            raise ValueError(f"image_shape is {self.image_shape}; it has {n_features} features.")
+
+
+def _checked_width(encoder) -> int:
+    """Return the number of features of a loaded encoder, which encodes an empty cell as a test."""
+    if not isinstance(encoder, Images):  # they check their sizes themselves, and need pillow
+        column = Column(encoder.column, pa.nulls(1, pa.large_string()), None)
+        width = encoder.encode(column).size
+        if width != len(encoder.names):
+            name = short_repr(encoder.column)
+            raise ValueError(f"column {name} has {width} features and {len(encoder.names)} names.")
+    return len(encoder.names)
 
 
 # ----------------------------------------------------------------------------------------- columns
