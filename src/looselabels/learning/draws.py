@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -26,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from looselabels._progress import each
 from looselabels.learning.forest import draw_sizes
 from looselabels.learning.out_of_sample import align, stratified_folds
+from looselabels.learning.parallel import in_order
 from looselabels.learning.soft_labels import class_draw_sizes
 from looselabels.learning.unchanged import unchanged_on_failure
 from looselabels.learning.weighted_copies import Copies, fit_copies, weight_name
@@ -83,9 +83,7 @@ class DrawnModels(MetaEstimatorMixin, BaseEstimator):
             model = fit_copies(self.estimator, X, copies_of(rows), fit_params)
             return model, align(model, _safe_indexing(X, test), len(self.classes_))
 
-        parts = Parallel(self.n_jobs, return_as="generator")(
-            delayed(fit_and_predict)(*draw) for draw in draws
-        )
+        parts = in_order(fit_and_predict, draws, self.n_jobs)
         self.estimators_, total = [], np.zeros((len(strata), len(self.classes_)))
         for (_, test), (model, proba) in each(zip(draws, parts, strict=True), len(draws)):
             self.estimators_.append(model)
