@@ -212,6 +212,15 @@ def test_what_killed_processes_left_is_removed_after_a_day(target):
     assert names(target.parent) == sorted([young.name, other.name, target.name])
 
 
+def test_a_clock_that_was_set_back_removes_nothing(target):
+    stray = target.with_name(f".{target.name}.writing-0123")
+    stray.touch()
+    os.utime(stray, (time.time() + 7 * DAY,) * 2)
+    write(target, "new")
+    assert stray.exists()
+    assert content(target) == "new"
+
+
 def test_the_only_copy_of_a_result_is_not_removed(target):
     stray = target.with_name(f".{target.name}.writing-1.old")
     put(stray, "complete")

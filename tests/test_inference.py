@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from looselabels import _blocks, _rows, inference
 from looselabels._validation import (
@@ -593,6 +594,18 @@ def test_single_precision_stays_single_and_close(rng, xp):
     assert single.class_proba.dtype == single.gap.dtype == xp.float32
     assert_allclose(as_numpy("", single.class_proba), double.class_proba, atol=1e-4)
     assert_allclose(as_numpy("", single.transition), double.transition, atol=1e-4)
+
+
+def test_the_number_of_blas_threads_does_not_matter(rng):
+    label_proba, transition = simulate(rng)
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            found.append(infer(label_proba, transition, pseudocounts=5 * transition))
+    one, two = found
+    assert_allclose(two.objective[-1], one.objective[-1], rtol=1e-10)
+    assert_allclose(two.transition, one.transition, atol=1e-8)
+    assert_allclose(two.class_proba, one.class_proba, atol=1e-6)
 
 
 def test_half_precision_is_read_and_becomes_single(rng):

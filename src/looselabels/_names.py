@@ -278,6 +278,13 @@ def in_label_order(argument: str, proba, labels):
     return as_numpy(argument, single_from_half(proba.to_numpy()))[:, order]
 
 
+def check_distinct_columns(X):
+    """Raise if two columns of a table of features have the same name."""
+    twice = [name for name, count in Counter(getattr(X, "columns", ())).items() if count > 1]
+    if twice:
+        raise ValueError(f"X has more than one column {listed(twice)[1:-1]}; rename them.")
+
+
 def _order(argument, found, wanted):
     """Return the positions in `found` of the `wanted` names (None: all names), and the names."""
     found = [swap_name(plain_name(name), UNLABELED, None) for name in found]

@@ -570,6 +570,21 @@ def test_columns_and_feature_names():
     assert DecoupledClassifier(GaussianNB()).fit(lazy, HALF).score(lazy, PETS) == 1
 
 
+def test_two_columns_of_one_name_are_named():
+    frame = pandas.DataFrame(X_PETS, columns=["weight", "weight"])
+    with pytest.raises(ValueError, match=r"^X has more than one column 'weight'; rename them"):
+        DecoupledClassifier(GaussianNB()).fit(frame, HALF)
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf])
+@pytest.mark.parametrize("estimator", [None, GaussianNB()])
+def test_infinite_features_are_refused(number, estimator):
+    X = X_PETS.copy()
+    X[3, 1] = number
+    with pytest.raises(ValueError, match="contains infinity"):
+        DecoupledClassifier(estimator).fit(X, HALF)
+
+
 def test_raw_text():
     texts = ["purr purr meow", "bark woof bark"] * 30
     y = np.where(np.arange(60) % 4 > 1, None, np.tile(["cat", "dog"], 30))

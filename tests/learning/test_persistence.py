@@ -259,6 +259,12 @@ def test_a_link_to_a_model_stays_a_link(model, tmp_path):
     assert isinstance(load(model).estimator_.estimator, GaussianNB)
 
 
+def test_files_have_exactly_the_names_that_are_documented(saved, tmp_path):
+    assert {file.name for file in saved.iterdir()} <= set(persistence.FILES)
+    save(load(saved), tmp_path / "model.v2")  # no .npz is appended to a name with a dot
+    assert [file.name for file in tmp_path.iterdir()] == ["model.v2"]
+
+
 def test_the_folder_must_exist(model, tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere is not a folder; create it first"):
         save(load(model), tmp_path / "nowhere" / "model")
