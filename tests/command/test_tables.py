@@ -3,10 +3,13 @@
 import gzip
 import io
 import os
+import random
 import threading
+from contextlib import suppress
 
 import pytest
 
+from looselabels.command import sources
 from looselabels.command.tables import (
     TableError,
     add_columns,
@@ -190,6 +193,41 @@ def test_blocks_do_not_need_the_whole_file_in_memory(tmp_path):
         most = max(most, pa.total_allocated_bytes() - before)
         assert len(block) == 5000
     assert most < 50e6
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_blocks_end_where_rows_end_whatever_the_quotes(number, file, monkeypatch):
+    choices, draw = ["1", "x y", '"3"', '"4,\n5"', '6"', '"7""8,\n"', ""], random.Random(number)
+    lines = [f"{draw.choice(choices)},{draw.choice(choices)}" for _ in range(50)]
+    path = file("a,b\n" + draw.choice(["\n", "\r\n"]).join(lines))
+    whole = read_table(path)
+    assert len(whole) == 50
+    monkeypatch.setattr(sources, "BLOCK", 40)
+    assert cells(read_table(path)) == cells(whole)
+
+
+def test_a_row_longer_than_a_block_is_named(file, stdin, monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK", 40)
+    content = "a,b\n1,2\n\n" + "3," + "4" * 90 + "\n5,6\n"
+    with pytest.raises(TableError, match=r"data.csv, line 4: a row is longer than 40 bytes"):
+        read_table(file(content))
+    stdin(content.encode())
+    with pytest.raises(TableError, match=r"stdin, line 4: a row is longer"):
+        list(read_blocks("-"))
+
+
+@pytest.mark.parametrize("content", ["a,b\n1,2\n3,4\n", "a,b\n1\n3,4\n"], ids=["good", "ragged"])
+def test_no_thread_of_pyarrow_reads_the_stream(content, file, monkeypatch):
+    threads, checked = set(), sources.Utf8._checked
+
+    def spy(text, data):
+        threads.add(threading.get_ident())
+        return checked(text, data)
+
+    monkeypatch.setattr(sources.Utf8, "_checked", spy)
+    with suppress(TableError):
+        read_table(file(content))
+    assert threads == {threading.get_ident()}
 
 
 def test_a_pipe_is_read_once(tmp_path):

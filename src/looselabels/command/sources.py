@@ -6,11 +6,14 @@ import gzip
 import io
 import lzma
 import os
+import re
 import sys
 import zlib
 from collections import Counter
 from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
+
+import numpy as np
 
 from looselabels._validation import import_extra, short_repr, some_of
 
@@ -148,13 +151,27 @@ class Utf8:
     """A byte stream that counts lines and quotes, and raises at NUL bytes and invalid UTF-8."""
 
     def __init__(self, stream, source):
-        self.stream, self.source, self.closed = stream, source, False
+        self.stream, self.source = stream, source
         self.lines = self.quotes = 0
         self.decoder = codecs.getincrementaldecoder("utf-8")()
 
-    def read(self, size=-1) -> bytes:
-        """Return the next bytes, for pyarrow."""
-        return self._checked(self.source.unpacked(self.stream.read, size))
+    def row_blocks(self, delimiter):
+        """Yield blocks of bytes that end where a row ends; only the end of the file may be cut."""
+        rest, line = b"", self.lines + 1
+        while data := self._checked(self.source.unpacked(self.stream.read, BLOCK)):
+            data = rest + data
+            end = _end_of_rows(data, delimiter)
+            line += data.count(b"\n", 0, end)
+            if end:
+                yield data[:end]
+            rest = data[end:]
+            if len(rest) > BLOCK:
+                raise TableError(
+                    f"{self.source.name}, line {line}: a row is longer than {BLOCK:,} bytes. Is a "
+                    'quote (") not closed there?'
+                )
+        if rest:
+            yield rest
 
     def text_lines(self):
         """Yield the lines as text, the first one without a byte order mark."""
@@ -162,10 +179,6 @@ class Utf8:
         while line := self._checked(self.source.unpacked(self.stream.readline, BLOCK)):
             yield line.decode().removeprefix(mark)
             mark = ""
-
-    def close(self):
-        """Do not close the stream: its opener does."""
-        self.closed = True
 
     def _checked(self, data):
         whole = self.decoder.getstate()[0] + data  # starts with a character that the last block cut
@@ -184,6 +197,35 @@ class Utf8:
         self.lines += data.count(b"\n")
         self.quotes += data.count(b'"')
         return data
+
+
+def _end_of_rows(data, delimiter) -> int:
+    """Return where the last whole row ends; `data` starts with a row.
+
+    A quote at the start of a cell encloses it; any other quote is a character like others.
+    """
+    if b'"' not in data:
+        return data.rfind(b"\n") + 1
+    characters = np.frombuffer(b"\n" + data, np.uint8)
+    quotes = np.flatnonzero(characters == ord('"'))
+    before_opening = characters[quotes[::2] - 1]
+    if not np.isin(before_opening, list(b'\r\n"' + delimiter.encode())).all():
+        return _end_of_odd_rows(data, delimiter)
+    ends = np.flatnonzero(characters == ord("\n"))  # the first is before the data
+    is_outside = np.searchsorted(quotes, ends) % 2 == 0
+    return int(ends[is_outside][-1])
+
+
+def _end_of_odd_rows(data, delimiter) -> int:
+    """Return the same for rows with quotes within cells, which need to be read one by one."""
+    separators = rb"\r\n" + re.escape(delimiter.encode())
+    quoted = rb'(?<![^%b])"(?>[^"]*(?:""[^"]*)*)"' % separators
+    other = rb'(?<=[^%b])"' % separators
+    row = re.compile(rb'[^"\n]*(?:(?>%b|%b)[^"\n]*)*\n' % (quoted, other))
+    end = 0
+    while match := row.match(data, end):
+        end = match.end()
+    return end
 
 
 # ------------------------------------------------------------------------------------------- names
