@@ -1,7 +1,8 @@
 """Files and folders that are written completely or not at all, and read without running code.
 
 `new_file` and `new_folder` write next to the target, flush to disk, and rename. A failure, Ctrl-C
-included, leaves the target as it was. What a killed process left behind is removed after a day.
+included, leaves the target as it was. What a killed process left behind is removed after a day; a
+folder that it had moved away is put back by the next `new_folder`.
 """
 
 import os
@@ -12,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
 from zipfile import ZIP_STORED, ZipFile
+from zlib import crc32
 
 DAY = 24 * 60 * 60  # seconds
 MAX_PREFIX = 40  # characters of the target's name; file systems allow 255 bytes
@@ -61,8 +63,8 @@ def new_folder(path, check: Callable[[Path], object]):
     """Yield a temporary folder; it becomes `path` if no error occurs. See `new_file`.
 
     A folder cannot be replaced in one step: the old one is renamed first, and renamed back if the
-    new one cannot take its place. A process that is killed between the two steps leaves both
-    folders next to `path`, named ``.<name>.writing-…`` and ``.<name>.writing-….old``.
+    new one cannot take its place. If the process is killed between the two steps, the next call
+    renames the old one back (`restore`).
 
     Examples
     --------
@@ -74,6 +76,7 @@ def new_folder(path, check: Callable[[Path], object]):
     ['a.txt']
     """
     path = Path(path).resolve()
+    restore(path)
     check(path)
     temporary = _temporary(path)
     old = temporary.with_name(f"{temporary.name}.old")
@@ -95,6 +98,21 @@ def new_folder(path, check: Callable[[Path], object]):
     finally:
         rmtree(temporary, ignore_errors=True)
         _remove_strays(path)
+
+
+def restore(path: Path) -> None:
+    """Put a folder back that a process moved away to replace it, and was killed."""
+    left = left_behind(path)
+    if left is not None:
+        left.rename(path)
+
+
+def left_behind(path: Path) -> Path | None:
+    """Return where the folder `path` is if a process was killed while it replaced the folder."""
+    if path.exists() or not path.parent.is_dir():
+        return None
+    found = [old for old in path.parent.glob(".*.old") if old.name.startswith(_prefix(path))]
+    return max(found, key=lambda old: old.stat().st_ctime, default=None)
 
 
 def check_parent(path: Path) -> None:
@@ -119,7 +137,10 @@ def unexpected_files(folder: Path, expected: Mapping) -> list[str]:
 
 
 def _prefix(path):
-    return f".{path.name[:MAX_PREFIX]}.writing-"
+    name = path.name
+    if len(name) > MAX_PREFIX:  # the number tells it from other long names
+        name = f"{name[:MAX_PREFIX]}~{crc32(name.encode(errors='replace')):08x}"
+    return f".{name}.writing-"
 
 
 def _temporary(path):

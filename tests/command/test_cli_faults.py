@@ -3,10 +3,11 @@
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
-from tests.command import calls  # noqa: F401  skips these tests without the extras
+from tests.command.calls import CSV, QUICK, called, files
 
 pytestmark = pytest.mark.usefixtures("folder")  # each test works in an empty folder
 
@@ -24,3 +25,17 @@ def test_a_ragged_file_does_not_hang_at_exit(model):
         words = command("predict", model, "ragged.csv")
         done = subprocess.run(words, capture_output=True, timeout=60, text=True)
         assert (done.returncode, done.stderr) == (3, said)
+
+
+def test_results_that_a_killed_run_moved_away_are_put_back(model):
+    Path("data.csv").write_text(CSV)
+    copytree(model, ".out.writing-1.old")
+    Path(".out.writing-1").mkdir()
+    found = called("predict", "out", "data.csv")
+    assert found.code == 5
+    assert "A command that was killed left the old one in" in found.err
+    words = ("fit", "data.csv", "--label", "species", *QUICK, "-o", "out")
+    found = called(*words)
+    assert (found.code, files()) == (5, [".out.writing-1", "data.csv", "out"])
+    assert "out exists; --force replaces" in found.err
+    assert called("predict", "out", "data.csv").code == 0

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from looselabels._files import check_parent, unexpected_files
+from looselabels._files import check_parent, restore, unexpected_files
 from looselabels._validation import some_of
 
 
@@ -41,6 +41,7 @@ def check_folder(path, force: bool, written: Mapping) -> Path:
     path = Path(path).resolve()
     check_parent(path)
     _check_writable(path)
+    restore(path)
     if not path.exists():
         return path
     if not path.is_dir():
