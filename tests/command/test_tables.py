@@ -5,6 +5,7 @@ import io
 import os
 import random
 import threading
+import tracemalloc
 from contextlib import suppress
 
 import pytest
@@ -228,6 +229,48 @@ def test_no_thread_of_pyarrow_reads_the_stream(content, file, monkeypatch):
     with suppress(TableError):
         read_table(file(content))
     assert threads == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("start", [b"a,b\n1,", b'a,b\n1,"', b"a,b", b'a,"b'])
+def test_a_long_row_in_a_small_file_needs_little_memory(start, file):
+    path = file(gzip.compress(start + b"x" * 100_000_000, 1), "data.csv.gz")
+    tracemalloc.start()
+    with pytest.raises(TableError, match=r"data.csv.gz.*line \d: .*longer than 8,388,608 bytes"):
+        list(read_blocks(path))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 80e6
+
+
+def test_a_long_json_line_is_named(file, monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK", 40)
+    with pytest.raises(TableError, match=r"x.jsonl, line 2: longer than 40 bytes"):
+        read_table(file('{"a": 1}\n{"a": "' + "x" * 90 + '"}\n', "x.jsonl"))
+
+
+def test_a_small_file_with_millions_of_rows_is_refused_before_memory_is_full(file, monkeypatch):
+    path = file(b"", "x.parquet")
+    pq.write_table(pa.table({"a": pa.nulls(3_000_000, pa.float64())}), path)
+    monkeypatch.setattr(sources, "_free_memory", lambda: 2**26)
+    before = pa.total_allocated_bytes()
+    with pytest.raises(
+        MemoryError, match=r"x.parquet has more than \d+,\d+ rows, .*0.1 GiB that are free"
+    ):
+        read_table(path)
+    assert pa.total_allocated_bytes() - before < 2**26
+    assert sum(map(len, read_blocks(path))) == 3_000_000  # these are not kept
+    assert sources._free_memory() > 0
+
+
+def test_a_lack_of_memory_is_not_a_damaged_file(file, monkeypatch):
+    def fail(*_, **__):
+        raise pa.ArrowMemoryError("realloc of size 9 failed")
+
+    path = file(b"", "x.parquet")
+    pq.write_table(pa.table({"a": [1]}), path)
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", fail)
+    with pytest.raises(MemoryError, match=r"x.parquet cannot be read, realloc of size 9 failed"):
+        read_table(path)
 
 
 def test_a_pipe_is_read_once(tmp_path):

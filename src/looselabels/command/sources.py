@@ -10,7 +10,7 @@ import re
 import sys
 import zlib
 from collections import Counter
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from difflib import get_close_matches
 
 import numpy as np
@@ -18,6 +18,10 @@ import numpy as np
 from looselabels._validation import import_extra, short_repr, some_of
 
 BLOCK = 8 * 1024**2  # bytes that are parsed at once; a longer row is an error
+ROW_BYTES, COPIES = (
+    100,
+    3,
+)  # about what a row needs besides its cells, and how often cells are copied
 PACKED = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ", ".zst": b"\x28\xb5\x2f\xfd"}
 # Formats other than text, by their first bytes, with the file names that promise them.
 MAGIC = {b"PAR1": "Parquet", b"ARROW1": "Feather", b"\xff" * 4: "Feather", b"PK\3\4": "Excel"}
@@ -177,6 +181,11 @@ class Utf8:
         """Yield the lines as text, the first one without a byte order mark."""
         mark = "\ufeff"
         while line := self._checked(self.source.unpacked(self.stream.readline, BLOCK)):
+            if len(line) == BLOCK and not line.endswith(b"\n"):
+                raise TableError(
+                    f"{self.source.name}, line {self.lines + 1}: longer than {BLOCK:,} bytes. "
+                    "Is a line end missing?"
+                )
             yield line.decode().removeprefix(mark)
             mark = ""
 
@@ -226,6 +235,36 @@ def _end_of_odd_rows(data, delimiter) -> int:
     while match := row.match(data, end):
         end = match.end()
     return end
+
+
+# ------------------------------------------------------------------------------------------ memory
+
+
+def within_memory(batches, name):
+    """Yield record batches that are all kept; raise MemoryError before they fill the memory.
+
+    A small file can hold a huge table. What is read is copied later, as text and as numbers.
+    """
+    free, size, n_rows = _free_memory(), 0, 0
+    for batch in batches:
+        size, n_rows = size + batch.nbytes + ROW_BYTES * len(batch), n_rows + len(batch)
+        if COPIES * size > free:
+            raise MemoryError(
+                f"{name} has more than {n_rows:,} rows, too many for the {free / 2**30:.1f} GiB "
+                "that are free"
+            )
+        yield batch
+
+
+def _free_memory() -> float:
+    """Return how many bytes can be used; infinity where the system does not say."""
+    free = float("inf")
+    with suppress(OSError, ValueError), open("/proc/meminfo", encoding="ascii") as file:
+        found = re.search(r"MemAvailable:\s+(\d+) kB", file.read())
+        free = 1024.0 * int(found[1]) if found else free
+    with suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
+        free = min(free, float(file.read()))  # the limit of a container, or "max"
+    return free
 
 
 # ------------------------------------------------------------------------------------------- names

@@ -24,6 +24,7 @@ from looselabels.command.sources import (
     pa,
     pacsv,
     pd,
+    within_memory,
 )
 from looselabels.command.sources import nearest as nearest  # modules that use tables need these
 from looselabels.command.sources import pc as pc
@@ -55,7 +56,8 @@ def read_table(source, *, label=None, delimiter=None, sheet=None):
         The sheet of an Excel file. None: the first one, with a warning if there are more.
     """
     source = Source(source, delimiter, sheet, keep=True)
-    return _frame(pa.Table.from_batches(list(_batches(source, BLOCK, label))), source)
+    batches = within_memory(_batches(source, BLOCK, label), source.name)
+    return _frame(pa.Table.from_batches(list(batches)), source)
 
 
 def read_blocks(source, n_rows=N_ROWS, *, label=None, delimiter=None, sheet=None):
