@@ -21,7 +21,6 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
@@ -35,6 +34,7 @@ from looselabels._rows import on_simplex
 from looselabels._validation import as_numpy, check_row_stochastic
 from looselabels.estimation.weighting import reweight
 from looselabels.learning.copies import RowGroups
+from looselabels.learning.workers import in_parallel
 from looselabels.model_selection import LabelStratifiedKFold
 
 OWN = "oob"  # folds: the estimator predicts its training rows out of sample itself
@@ -319,10 +319,8 @@ def _row_weight(fit_params, label_index):
 
 def _predict_folds(estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report, weights):
     """Return label_proba of all rows, each by the fold without it, in one weighted distribution."""
-    parts = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_predict_fold)(estimator, X, label_index, n_labels, rows, fit_params)
-        for rows in folds
-    )
+    tasks = [(estimator, X, label_index, n_labels, rows, fit_params) for rows in folds]
+    parts = in_parallel(_predict_fold, tasks, n_jobs)
     label_proba = np.zeros((len(label_index), n_labels), dtype=np.float32)
     ones = np.ones(n_labels)
     pairs = each(zip(folds, parts, strict=True), len(folds))
