@@ -16,6 +16,7 @@ from zipfile import ZIP_STORED, ZipFile
 from zlib import crc32
 
 DAY = 24 * 60 * 60  # seconds
+CURRENT_IS_GONE = "the current folder was deleted. Change to another one, or pass absolute paths."
 MAX_PREFIX = 40  # characters of the target's name; file systems allow 255 bytes
 
 
@@ -44,7 +45,7 @@ def new_file(path, check: Callable[[Path], object]):
     ...     Path(folder, "a.txt").read_text()
     'complete'
     """
-    path = Path(path).resolve()
+    path = resolved(path)
     check(path)
     temporary = _temporary(path)
     try:
@@ -75,7 +76,7 @@ def new_folder(path, check: Callable[[Path], object]):
     ...     os.listdir(f"{folder}/model")
     ['a.txt']
     """
-    path = Path(path).resolve()
+    path = resolved(path)
     restore(path)
     check(path)
     temporary = _temporary(path)
@@ -98,6 +99,14 @@ def new_folder(path, check: Callable[[Path], object]):
     finally:
         rmtree(temporary, ignore_errors=True)
         _remove_strays(path)
+
+
+def resolved(path) -> Path:
+    """Return an absolute path without links; raise if it is relative to a folder that is gone."""
+    try:
+        return Path(path).resolve()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} cannot be found: {CURRENT_IS_GONE}") from None
 
 
 def restore(path: Path) -> None:

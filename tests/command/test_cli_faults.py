@@ -1,5 +1,7 @@
 """The command when processes, memory or the disk fail."""
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,3 +41,46 @@ def test_results_that_a_killed_run_moved_away_are_put_back(model):
     assert (found.code, files()) == (5, [".out.writing-1", "data.csv", "out"])
     assert "out exists; --force replaces" in found.err
     assert called("predict", "out", "data.csv").code == 0
+
+
+@pytest.fixture
+def gone(folder):
+    """Delete the current folder; its parent has a table and decisions about none of its rows."""
+    (folder / "data.csv").write_text(CSV)
+    (folder / "gone").mkdir()
+    os.chdir(folder / "gone")
+    (folder / "gone").rmdir()
+    yield folder
+    os.chdir(folder)
+
+
+def test_absolute_paths_need_no_current_folder(gone, model):
+    words = (gone / "data.csv", "--label", "species", *QUICK, "-o")
+    for command in ("fit", "audit"):
+        for again in ((), ("--force",)):
+            found = called(command, *words, gone / command, *again)
+            assert found.code == 0, found.err
+            assert str(gone / command) in found.err
+    assert called("predict", model, gone / "data.csv", "-o", gone / "out.csv").code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", "data.csv", "--label", "species"),
+        ("audit", "FOLDER/data.csv", "--label", "species"),
+        ("audit", "FOLDER/data.csv", "--label", "species", "-o", "out"),
+        ("predict", "model", "FOLDER/data.csv"),
+        ("predict", "MODEL", "FOLDER/data.csv", "-o", "out.csv"),
+        ("demo", "--seeds", "1"),
+    ],
+)
+def test_a_current_folder_that_is_gone_is_named(words, gone, model):
+    places = {"FOLDER": str(gone), "MODEL": str(model)}
+    for name, place in places.items():
+        words = [word.replace(name, place) for word in words]
+    found = called(*words)
+    assert found.code == 5
+    assert re.search(
+        "(?i)the current folder was deleted. Change to another one, or pass abs", found.err
+    )

@@ -18,6 +18,7 @@ from looselabels._files import (
     left_behind,
     new_folder,
     reading,
+    resolved,
     unexpected_files,
 )
 from looselabels._names import listed, match_names, numbers_by_name
@@ -172,7 +173,7 @@ def load(path, *, trusted=()) -> DecoupledClassifier:
     if path.is_file():
         raise ValueError(f"{path} is a file; load reads the folder that save wrote, not a pickle.")
     if not path.exists():
-        left = left_behind(path.resolve())
+        left = left_behind(resolved(path))
         hint = "" if left is None else f" A save that was killed left the old model in {left}."
         raise FileNotFoundError(
             f"{path} does not exist; load reads the folder that save wrote.{hint}"
