@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from looselabels._files import (
     DAY,
     check_archive,
     check_parent,
+    left_behind,
     new_file,
     new_folder,
     reading,
@@ -232,7 +234,37 @@ def test_the_only_copy_of_a_result_is_not_removed(target):
 
     with pytest.raises(OSError):
         fail()
-    assert names(target.parent) == [stray.name]
+    assert names(target.parent) == [stray.name if target.name == "file" else target.name]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from looselabels._files import check_parent, new_folder
+rename = Path.rename
+def rename_once(path, to):
+    rename(path, to)
+    os.kill(os.getpid(), signal.SIGKILL)
+Path.rename = rename_once
+with new_folder(sys.argv[1], check_parent) as temporary:
+    (temporary / "new").touch()
+"""
+
+
+@pytest.mark.parametrize("name", ["folder", "folder" * 30])
+def test_a_folder_is_put_back_after_a_kill_between_two_renames(name, tmp_path):
+    target, other = tmp_path / name, tmp_path / f"{name}2"
+    put(target, "old")
+    killed = subprocess.run([sys.executable, "-c", KILLED, target], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not target.exists()
+    assert left_behind(other) is None
+    assert content(left_behind(target)) == "old"
+    seen = []
+    with new_folder(target, lambda path: seen.append(content(path))) as temporary:
+        put(temporary, "new")
+    assert (seen, content(target)) == (["old", "old"], "new")
+    assert left_behind(target) is None
 
 
 def test_the_containing_folder_must_exist(target):

@@ -12,7 +12,16 @@ PACKAGE = Path(looselabels.__file__).parent
 # Each file imports only from those that are listed before it.
 LAYERS = [
     *("_renamed", "exceptions", "_validation", "_names", "_files", "_progress"),
-    *("_rows", "_rows_numba", "_blocks", "inference", "plotting", "transition", "datasets"),
+    *(
+        "_rows",
+        "_rows_numba",
+        "_compiled",
+        "_blocks",
+        "inference",
+        "plotting",
+        "transition",
+        "datasets",
+    ),
     "annotations",
     "model_selection",
     *("estimation.sampling", "estimation.quantiles", "estimation.reliability"),
@@ -25,7 +34,7 @@ LAYERS = [
     "estimation.agreement",
     *(
         "learning.unchanged",
-        "learning.parallel",
+        "learning.workers",
         "learning.copies",
         "learning.density",
         "learning.trees",
@@ -48,7 +57,7 @@ LAYERS = [
     *("command.demo", "command.options", "command.workflow", "command.terminal", "command.cli"),
     "features",  # the encoders of the command, for users of the library
 ]
-NUMERICS = ["_validation", "_rows", "_rows_numba", "_blocks", "inference"]
+NUMERICS = ["_validation", "_rows", "_rows_numba", "_compiled", "_blocks", "inference"]
 
 
 def imported_modules(path):

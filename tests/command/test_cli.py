@@ -804,16 +804,6 @@ def test_a_signal_leaves_nothing_half_written(sent, code):  # faults 81, 82
     assert files() == ["data.csv", "started"]
 
 
-def test_a_current_folder_that_is_gone_is_no_obstacle(model, folder):  # fault 91
-    (folder / "new.csv").write_text("size,weight\n0,0\n")
-    (folder / "gone").mkdir()
-    os.chdir(folder / "gone")
-    (folder / "gone").rmdir()
-    assert called("predict", model, folder / "new.csv", "-o", folder / "out.csv").code == 0
-    assert called("predict", model, "new.csv").code == 5
-    os.chdir(folder)
-
-
 def test_every_option_is_in_a_test():
     tests = Path(__file__).parent.glob("test_*.py")
     here = "".join(path.read_text(encoding="utf-8") for path in tests)

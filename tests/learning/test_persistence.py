@@ -326,6 +326,23 @@ def test_a_replacement_that_fails_half_way_is_undone(failure, model, monkeypatch
     assert_array_equal(load(model).predict_proba(X), before)
 
 
+def test_load_says_where_a_killed_save_left_the_old_model(model):
+    old = model.rename(model.with_name(f".{model.name}.writing-1.old"))
+    with pytest.raises(FileNotFoundError, match=rf"killed left the old model in .*{old.name}"):
+        load(model)
+
+
+def test_a_current_folder_that_is_gone_is_named(model, monkeypatch):
+    clf, gone = load(model), model.with_name("gone")
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for use in (load, partial(save, clf)):
+        with pytest.raises(FileNotFoundError, match="new cannot be found: the current folder was"):
+            use("new")
+    save(clf, model, overwrite=True)
+
+
 def test_what_killed_saves_left_is_removed_a_day_later(model):
     young, stray = model.parent / ".pets.writing-1", model.parent / ".pets.writing-2"
     for folder in (young, stray):

@@ -9,12 +9,14 @@ import signal
 import sys
 import traceback
 from collections import Counter
+from errno import ENOENT
 from functools import partial
 from pathlib import Path
 
 import click
 
 from looselabels import __version__
+from looselabels._files import CURRENT_IS_GONE
 from looselabels._progress import steps
 from looselabels.command.options import (
     about_answers,
@@ -124,6 +126,8 @@ def _without_number(error, text):
     """Return the message of an operating system error without "[Errno 28]"."""
     if not error.strerror:
         return text
+    if error.errno == ENOENT and error.filename is None:
+        return CURRENT_IS_GONE[0].upper() + CURRENT_IS_GONE[1:]  # only os.getcwd names no file
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 

@@ -39,7 +39,7 @@ def shortest(path: Path) -> Path:
     """Return the path relative to the current folder if it is in there."""
     try:
         return path.relative_to(Path.cwd())
-    except ValueError:
+    except (ValueError, FileNotFoundError):  # it is elsewhere, or the current folder is gone
         return path
 
 

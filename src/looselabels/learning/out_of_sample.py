@@ -39,7 +39,7 @@ from looselabels._validation import (
 )
 from looselabels.estimation.weighting import reweight
 from looselabels.learning.copies import RowGroups
-from looselabels.learning.parallel import in_order
+from looselabels.learning.workers import in_parallel
 from looselabels.model_selection import LabelStratifiedKFold
 
 OWN = "oob"  # folds: the estimator predicts its training rows out of sample itself
@@ -325,7 +325,7 @@ def _row_weight(fit_params, label_index):
 def _predict_folds(estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report, weights):
     """Return label_proba of all rows, each by the fold without it, in one weighted distribution."""
     tasks = [(estimator, X, label_index, n_labels, rows, fit_params) for rows in folds]
-    parts = in_order(_predict_fold, tasks, n_jobs)
+    parts = in_parallel(_predict_fold, tasks, n_jobs)
     label_proba = np.zeros((len(label_index), n_labels), dtype=np.float32)
     ones = np.ones(n_labels)
     pairs = each(zip(folds, parts, strict=True), len(folds))

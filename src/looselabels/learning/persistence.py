@@ -13,7 +13,15 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from looselabels import __version__
-from looselabels._files import check_archive, check_parent, new_folder, reading, unexpected_files
+from looselabels._files import (
+    check_archive,
+    check_parent,
+    left_behind,
+    new_folder,
+    reading,
+    resolved,
+    unexpected_files,
+)
 from looselabels._names import listed, match_names, numbers_by_name
 from looselabels._validation import (
     as_numpy,
@@ -112,8 +120,8 @@ def save(clf, path, *, overwrite=False) -> None:
     The folder holds ``decoupling.json``, ``arrays.npz`` and, unless the classifier was fitted by
     `fit_from_proba`, ``estimator.skops`` (needs skops); with a `refit` ``class_estimator.skops``
     as well. The folder is written completely or not at all: a model that cannot be loaded again is
-    not saved. If the process is killed at the moment of replacing an old model, both models are
-    left next to `path`, in folders named ``.<name>.writing-…``.
+    not saved. If the process is killed at the moment of replacing an old model, the next `save`
+    puts the old one back, and `load` says where it is.
 
     Everything that affects predictions is saved, and so is what was found about annotators. Results
     for the training rows are not: ``label_scores_``, ``label_proba_``, ``class_proba_``,
@@ -172,7 +180,11 @@ def load(path, *, trusted=()) -> DecoupledClassifier:
     if path.is_file():
         raise ValueError(f"{path} is a file; load reads the folder that save wrote, not a pickle.")
     if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist; load reads the folder that save wrote.")
+        left = left_behind(resolved(path))
+        hint = "" if left is None else f" A save that was killed left the old model in {left}."
+        raise FileNotFoundError(
+            f"{path} does not exist; load reads the folder that save wrote.{hint}"
+        )
     with reading(path / DECOUPLING) as handle:
         content = _read_json(handle)
         clf = _read_decoupling(content)

@@ -28,7 +28,7 @@ from sklearn.utils.validation import validate_data
 from looselabels._progress import each
 from looselabels.estimation.losses import first_good
 from looselabels.estimation.sampling import limit_rows, sample_rows
-from looselabels.learning.parallel import in_order
+from looselabels.learning.workers import in_parallel
 
 LEAF_SIZES = (1, 3, 10, 30)
 MAX_ROWS, MIN_ROWS = 10_000, 1_000  # by which the leaf size is chosen; fewer with many labels
@@ -181,7 +181,7 @@ def grow(new_tree, X, target, draws, choice, *, n_trees, n_jobs, random_state) -
     seeds = check_random_state(random_state).randint(2**31 - 1, size=n_trees)
     # In the order of the trees, so that sums are the same for any n_jobs.
     tasks = [(new_tree(seed), X, target, draws, tried, X_tried) for seed in seeds.tolist()]
-    grown = in_order(_grow_tree, tasks, n_jobs, prefer="threads")
+    grown = in_parallel(_grow_tree, tasks, n_jobs, prefer="threads")
     trees, predicted = [], None
     for tree, part in each(grown, 1.1 * n_trees):  # the rest is for out-of-bag predictions
         trees.append(tree)
@@ -204,7 +204,7 @@ class DrawnForest(BaseEstimator):
     def _map_trees(self, function, *arguments):
         trees = zip(self.estimators_, self._values(), strict=True)
         tasks = [(tree, values, *arguments) for tree, values in trees]
-        return sum(in_order(function, tasks, self.n_jobs, prefer="threads"))
+        return sum(in_parallel(function, tasks, self.n_jobs, prefer="threads"))
 
     def _out_of_bag(self, X, draws):
         """Return the mean over trees that did not draw a row; NaN where all trees drew it."""
