@@ -14,7 +14,7 @@ from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from looselabels import _blocks, _rows, inference
+from looselabels import _blocks, _climb, _rows
 from looselabels._validation import (
     as_numpy,
 )
@@ -420,24 +420,12 @@ def test_the_size_of_a_block_does_not_matter(rng, monkeypatch, rows_a_block):
 def test_a_poor_extrapolation_falls_back_to_the_plain_step(rng, monkeypatch):
     label_proba, transition = simulate(rng, zeros=0)
     plain = infer(label_proba, transition, pseudocounts=20 * transition)
-    monkeypatch.setattr(inference, "_extrapolated", lambda *_: np.full((4, 5), 0.2))
+    monkeypatch.setattr(_climb, "_extrapolated", lambda *_: np.full((4, 5), 0.2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IdentifiabilityWarning)
         forced = infer(label_proba, transition, pseudocounts=20 * transition)
     assert np.diff(forced.objective).min() >= -1e-12
     assert_allclose(forced.objective[-1], plain.objective[-1], rtol=1e-6)
-
-
-def test_an_extrapolation_off_the_simplex_is_the_third_step():
-    first, second, third = (np.array([[1 - p, p]]) for p in (0.5, 0.3, 0.15))
-    assert_array_equal(inference._extrapolated(first, second, third), third)
-
-
-def test_an_extrapolation_is_a_transition_even_where_the_third_step_is_zero():
-    first, second, third = np.array([[[0.5, 0.4, 0.1]], [[0.55, 0.35, 0.1]], [[0.75, 0.25, 0.0]]])
-    ahead = inference._extrapolated(first, second, third)
-    assert (ahead >= 0).all()
-    assert_allclose(ahead.sum(axis=1), 1)
 
 
 def test_rows_return_to_the_state_that_was_kept(rng):
@@ -453,50 +441,6 @@ def test_rows_return_to_the_state_that_was_kept(rng):
         rows.restore()
         assert_array_equal(rows.class_proba, kept[0])
         assert_array_equal(rows.gap, kept[1])
-
-
-def test_an_extrapolation_that_overflows_is_the_third_step():
-    first = np.array([[0.5, 0.5], [1.0, 1e-158]])
-    second = np.array([[0.25, 0.75], [1.0, 2e-158]])
-    third = np.array([[0.0, 1.0], [1.0, 4e-158]])
-    assert_array_equal(inference._extrapolated(first, second, third), third)
-
-
-class RoughRows:
-    """A solver whose passes lower the objective unless they are exact and start from good rows."""
-
-    def __init__(self, needs=1e-12):
-        self.needs, self.calls, self.n_good = needs, [], 0
-
-    def solve(self, transition, accuracy):
-        self.calls.append(accuracy)
-        good = len(self.calls) == 1 or (accuracy <= self.needs and self.calls[-2] == "restore")
-        self.n_good += good
-        mass = np.array([[1.0, 2.0 + self.n_good], [3.0, 1.0]])
-        return _blocks.PassFound(mass, float(self.n_good if good else -9), 0.0, 0.0, 0)
-
-    def keep(self):
-        self.calls.append("keep")
-
-    def restore(self):
-        self.calls.append("restore")
-
-
-def test_rows_that_lower_the_objective_are_solved_again_exactly():
-    start, rows = np.full((2, 2), 0.5), RoughRows()
-    result = inference.climb(rows.solve, start, np.zeros((2, 2)), 1e-9, 4, rows.keep, rows.restore)
-    assert result[2] == [1, 2, 3, 5]  # the last value is that of the final, exact pass
-    assert rows.calls.count("keep") == 4
-
-
-def test_a_pass_that_always_lowers_the_objective_ends_the_search():
-    start, rows = np.full((2, 2), 0.5), RoughRows(needs=0)
-    transition, found, objectives, stationary = inference.climb(
-        rows.solve, start, np.zeros((2, 2)), 1e-9, 40, rows.keep, rows.restore
-    )
-    assert rows.calls[-1] == "restore"
-    assert_array_equal(transition, start)
-    assert (found.objective, objectives, stationary) == (1, [1], False)
 
 
 # ----------------------------------------------------------------------------------- tasks 2 and 4

@@ -12,16 +12,9 @@ PACKAGE = Path(looselabels.__file__).parent
 # Each file imports only from those that are listed before it.
 LAYERS = [
     *("_renamed", "exceptions", "_validation", "_names", "_files", "_progress"),
-    *(
-        "_rows",
-        "_rows_numba",
-        "_compiled",
-        "_blocks",
-        "inference",
-        "plotting",
-        "transition",
-        "datasets",
-    ),
+    *("blocks", "_rows", "_rows_numba", "_compiled", "_blocks"),
+    *("_climb", "_dask", "_sources"),
+    *("inference", "plotting", "transition", "datasets"),
     "annotations",
     "model_selection",
     *("estimation.sampling", "estimation.quantiles", "estimation.reliability"),
@@ -57,7 +50,8 @@ LAYERS = [
     *("command.demo", "command.options", "command.workflow", "command.terminal", "command.cli"),
     "features",  # the encoders of the command, for users of the library
 ]
-NUMERICS = ["_validation", "_rows", "_rows_numba", "_compiled", "_blocks", "inference"]
+NUMERICS = ["_validation", "blocks", "_rows", "_rows_numba", "_blocks", "_climb", "inference"]
+NUMERICS += ["_compiled", "_dask", "_sources"]
 
 
 def imported_modules(path):

@@ -6,8 +6,10 @@ objective). `Rows` applies it to arrays in memory, in threads if the compiled ke
 """
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
 from threading import Lock
@@ -27,6 +29,7 @@ NEGLIGIBLE = 1e-14  # smaller label_proba are rounding errors of the sum of the 
 SMALLEST = 1e-100  # lower limit of positive entries of T: their squares must stay positive
 RULED_OUT = 1e-10  # a label with less than this share of what an optimum gives it is ruled out
 BLAS_LOCK = Lock()
+ONE_THREAD = ContextVar("one_thread", default=False)  # for workers that solve blocks in parallel
 
 
 class RowProblem(NamedTuple):
@@ -51,20 +54,21 @@ class BlockFound(NamedTuple):
 
 
 class PassFound(NamedTuple):
-    """The result of one pass over all rows."""
+    """The result of one pass over all rows, or over a part of them (see `add_passes`)."""
 
     label_mass: np.ndarray
     objective: float
     mean_gap: float
     max_gap: float
     n_ambiguous: int
+    weight: float = 1.0  # of all rows together
 
 
 class Rows:
     """All rows and their current class_proba; `solve` updates them in one pass.
 
-    `keep` and `restore` return to an earlier state without copying it. A driver over processes or
-    a cluster is another class with these three methods over `solve_block`.
+    `keep` and `restore` return to an earlier state without copying it. `_sources.SourceRows` is the
+    driver for rows that are not in memory.
     """
 
     def __init__(self, label_proba, sample_weight, n_classes):
@@ -95,9 +99,10 @@ class Rows:
         return PassFound(
             np.sum([block.label_mass for block in found], axis=0),
             sum(block.objective for block in found),
-            float(xp.sum(weighted(gap, weight))) / total,
+            float(xp.sum(weighted(gap, weight))) / (total or 1.0),  # a block can have weight 0
             float(xp.max(gap)),
             sum(block.n_ambiguous for block in found),
+            float(total),
         )
 
     def keep(self):
@@ -124,10 +129,24 @@ class Rows:
 
     def _map(self, function) -> list[BlockFound]:
         # Only compiled kernels release the GIL. Other libraries have their own threads or device.
-        if _row_solver(self.label_proba) is _rows or len(self.blocks) == 1:
+        one_thread = ONE_THREAD.get() or len(self.blocks) == 1
+        if one_thread or _row_solver(self.label_proba) is _rows:
             return [function(block) for block in self.blocks]
         with one_blas_thread(), ThreadPoolExecutor(_n_threads()) as pool:
             return list(pool.map(function, self.blocks))
+
+
+def add_passes(parts: Sequence[PassFound]) -> PassFound:
+    """Return the pass over all rows from passes over parts of them."""
+    total = sum(part.weight for part in parts)
+    return PassFound(
+        np.sum([part.label_mass for part in parts], axis=0),
+        sum(part.objective for part in parts),
+        sum(part.mean_gap * part.weight for part in parts) / (total or 1.0),
+        max(part.max_gap for part in parts),
+        sum(part.n_ambiguous for part in parts),
+        total,
+    )
 
 
 def solve_block(label_proba, start, sample_weight, problem: RowProblem) -> BlockFound:

@@ -275,6 +275,8 @@ def in_label_order(argument: str, proba, labels):
     if labels is None or not hasattr(proba, "columns"):
         return proba
     order, _ = _order(f"columns of {argument}", proba.columns, labels)
+    if hasattr(proba, "to_dask_array"):
+        return proba.to_dask_array()[:, order]
     return as_numpy(argument, single_from_half(proba.to_numpy()))[:, order]
 
 

@@ -14,7 +14,7 @@ accept arrays of any library that follows the array API, and return arrays of th
 
 import math
 import warnings
-from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +29,13 @@ from looselabels._blocks import (
     weighted,
     xlogy,
 )
+from looselabels._blocks import (
+    add_passes as add_passes,  # for users of `one_pass`
+)
+from looselabels._climb import climb, normalize_rows, transition_prior
 from looselabels._names import in_label_order
 from looselabels._rows import on_simplex
+from looselabels._sources import RowFacts, SourceRows, as_source, is_source, mapped, scan
 from looselabels._validation import (
     as_float_array,
     as_numpy,
@@ -47,8 +52,6 @@ from looselabels._validation import (
 )
 from looselabels.exceptions import IdentifiabilityWarning, InconsistentLabelWarning
 
-ROUNDING = 1e-13  # relative; a smaller decrease of the objective can be rounding
-FINEST = 1e-14  # nats; the best accuracy of a row in double precision
 EXTREME = 1e100  # weights are rescaled if the largest is above this or below 1 / this
 SMALLEST_WEIGHT = 1e-305  # smaller positive weights are raised to this: products stay positive
 
@@ -136,13 +139,13 @@ def infer(
         label_proba, given = _check_pair(label_proba, transition)
         prior = None if class_prior is None else check_class_prior(class_prior, len(given))
         counts = None if pseudocounts is None else check_pseudocounts(pseudocounts, given)
-        weight = check_sample_weight(sample_weight, label_proba)
-        _check_labels_can_occur(label_proba, given, prior)
+        weight, facts = _check_weight(sample_weight, label_proba, given.shape[1])
+        _check_labels_can_occur(facts.seen, given, prior)
         if prior is not None and not prior.all():
             return _infer_present(label_proba, given, weight, counts, prior, tol, max_iter)
 
-        weight, counts, scale = _in_range(weight, counts, label_proba)
-        rows = Rows(label_proba, weight, len(given))
+        weight, counts, scale = _in_range(weight, counts, label_proba, facts.max_weight)
+        rows = rows_for(label_proba, weight, len(given))
 
         def solve(transition, tol=tol) -> PassFound:
             return rows.solve(row_problem(transition, prior, tol))
@@ -155,10 +158,10 @@ def infer(
                 solve, given, counts, tol, max_iter, rows.keep, rows.restore
             )
         converged = stationary and found.mean_gap <= tol and found.max_gap <= 1000 * tol
-        _warn(found, fitted, rows.gap.shape[0], converged)
-        constant = _uniform_prior_term(prior, weight, rows.gap.shape[0])
-        objectives = [scale * (value + constant) for value in objectives]
-        fitted = like(label_proba, fitted)
+        _warn(found, fitted, facts.n_rows, converged)
+        constant = _uniform_prior_term(prior, facts.total_weight)
+        objectives = [scale * value + constant for value in objectives]
+        fitted = fitted if is_source(label_proba) else like(label_proba, fitted)
     return Decoupling(rows.class_proba, fitted, objectives, rows.gap, len(objectives), converged)
 
 
@@ -171,7 +174,10 @@ def class_proba_from(label_proba, transition, *, tol=1e-9):
     array([[0.3, 0.7]])
     """
     label_proba, given = _check_pair(label_proba, transition)
-    rows = Rows(label_proba, None, len(given))
+    if is_source(label_proba):
+        each = partial(class_proba_from, transition=given, tol=tol)
+        return mapped(each, len(given), label_proba)
+    rows = rows_for(label_proba, None, len(given))
     with np.errstate(under="ignore"):
         rows.solve(row_problem(given, None, tol))
     return rows.class_proba
@@ -267,6 +273,12 @@ def condition_on_label(class_proba, transition, label_index):
     >>> condition_on_label(class_proba, transition, np.array([0])).round(3)
     array([[0.727, 0.273]])
     """
+    class_proba = as_source("class_proba", class_proba)
+    if is_source(class_proba):
+        given = as_numpy("transition", transition)
+        check_row_sums("transition", given)
+        each = partial(_condition_block, transition=given)
+        return mapped(each, len(given), class_proba, as_source("label_index", label_index))
     class_proba = check_proba("class_proba", class_proba)
     xp = array_namespace(class_proba)
     transition = as_numpy("transition", transition)
@@ -297,6 +309,10 @@ def condition_on_label(class_proba, transition, label_index):
             stacklevel=2,
         )
     return on_simplex(joint)
+
+
+def _condition_block(class_proba, label_index, *, transition):
+    return condition_on_label(class_proba, transition, label_index)
 
 
 def objective(
@@ -333,138 +349,39 @@ def objective(
     total = float(xp.sum(value))
     if pseudocounts is None:
         return total
-    return total + _transition_prior(given, check_pseudocounts(pseudocounts, given))
+    return total + transition_prior(given, check_pseudocounts(pseudocounts, given))
 
 
-# ---------------------------------------------------------------------------------- the transition
+# ---------------------------------------------------------------------------- passes over the rows
 
 
-def _do_nothing():
-    """Take the place of `keep` and `restore` if `solve` has no state."""
+def one_pass(label_proba, transition, *, sample_weight=None, tol=1e-9) -> PassFound:
+    """Solve some of the rows for a transition, and return only sums; any engine can call it.
 
+    `add_passes` adds up the results for all parts of the rows, and `climb` finds the transition:
 
-def climb(
-    solve: Callable,
-    transition,
-    pseudocounts,
-    tol,
-    max_iter,
-    keep: Callable = _do_nothing,
-    restore: Callable = _do_nothing,
-):
-    """Update class_proba and the transition in turns until neither changes.
-
-    Every second transition is extrapolated (SQUAREM). The extrapolation is used only if it does not
-    lower the objective. `solve` starts from the rows of the last pass. `keep` saves the rows, and
-    `restore` returns to the rows that were saved last.
-
-    Returns the transition, the last pass, the objective after each pass, and whether the transition
-    is stationary.
+    >>> rows = [np.array([[0.03, 0.97], [0.2, 0.8]]), np.array([[0.1, 0.9]])]
+    >>> def solve(transition, tol):
+    ...     return add_passes([one_pass(block, transition, tol=tol) for block in rows])
+    >>> start = np.array([[0.1, 0.9], [0.0, 1.0]])
+    >>> transition, found, objectives, converged = climb(solve, start, 10 * start, 1e-9, 100)
+    >>> transition.round(3)
+    array([[0.109, 0.891],
+           [0.   , 1.   ]])
     """
-
-    def value(found, transition):
-        return found.objective + _transition_prior(transition, pseudocounts)
-
-    def lowest():
-        """Return the lowest objective that differs from the best one only by rounding."""
-        size = (found.label_mass + pseudocounts).sum() + abs(objectives[-1])
-        return max(objectives) - ROUNDING * size
-
-    def advance(candidate, accuracy):
-        """Return the pass for `candidate` and its accuracy, or None if it lowers the objective.
-
-        An exact pass never lowers it. A rough one can, and so can one that starts from the rows of
-        a rejected extrapolation. Then the rows are solved again, exactly, from the rows saved.
-        """
-        for precision in (accuracy, min(accuracy, FINEST)):
-            after = solve(candidate, precision)
-            if value(after, candidate) >= lowest():
-                return after, precision
-            restore()
-        return None, accuracy
-
-    accuracy = used = 1e-4  # of the rows; increased as the transition converges
-    found = solve(transition, accuracy)
-    objectives, trail = [value(found, transition)], [transition]
-    while len(objectives) < max_iter:
-        mass = found.label_mass + pseudocounts
-        growth = growth_bound(mass, transition)
-        if growth <= tol and accuracy <= tol:
-            if used == accuracy:
-                return transition, found, objectives, True
-            break  # the last pass was too accurate to notice rows with several optima
-        accuracy = used = min(accuracy, max(growth / 10, tol))
-        updated = proposal = normalize_rows(mass, transition)
-        trail.append(updated)
-        if len(trail) == 3:
-            proposal, trail = _extrapolated(*trail), []
-        keep()
-        attempt = solve(proposal, accuracy)
-        if not value(attempt, proposal) >= objectives[-1]:
-            proposal, (attempt, used) = updated, advance(updated, accuracy)
-        if attempt is None:
-            break
-        transition, found = proposal, attempt
-        trail = trail or [transition]
-        objectives.append(value(found, transition))
-    keep()
-    attempt, _ = advance(transition, tol)
-    if attempt is not None:
-        found = attempt
-        objectives[-1] = value(found, transition)
-    stationary = growth_bound(found.label_mass + pseudocounts, transition) <= tol
-    return transition, found, objectives, stationary
+    label_proba, given = _check_pair(label_proba, transition)
+    weight = check_sample_weight(sample_weight, label_proba)
+    return rows_for(label_proba, weight, len(given)).solve(row_problem(given, None, tol))
 
 
-def normalize_rows(mass, fallback):
-    """Return `mass` with rows that sum to 1; a class without mass keeps its row of `fallback`.
+def rows_for(label_proba, sample_weight, n_classes):
+    """Return the driver of `infer` for this kind of input.
 
-    A positive entry stays positive, even if the quotient underflows.
+    A driver solves all rows in one pass, ``solve(problem) -> PassFound``, returns to an earlier
+    state (`keep`, `restore`), and has the result of the last pass (`class_proba`, `gap`).
     """
-    total = mass.sum(axis=1, keepdims=True)
-    share = mass / np.where(total > 0, total, 1.0)
-    share = np.where(mass > 0, np.maximum(share, np.finfo(float).tiny), share)
-    return np.where(total > 0, share, fallback)
-
-
-def growth_bound(mass, transition):
-    """Return the Frank–Wolfe gap in nats per sample: no other transition can gain more."""
-    with np.errstate(over="ignore"):
-        rate = np.divide(mass, transition, out=np.zeros_like(mass), where=transition > 0)
-    total = mass.sum()
-    return float((rate.max(axis=1) - mass.sum(axis=1)).sum() / (total if total > 0 else 1.0))
-
-
-def _extrapolated(first, second, third):
-    """Return the SQUAREM extrapolation of three EM steps, or the third if it is not a transition.
-
-    An entry that is zero in `third` can become negative as well. There the boundary is reached, and
-    the entry is set to zero.
-    """
-    step, turn = second - first, third - 2 * second + first
-    size = np.linalg.norm(turn)
-    if size == 0:
-        return third
-    with np.errstate(over="ignore", invalid="ignore"):
-        length = np.maximum(np.linalg.norm(step) / size, 1.0)
-        ahead = first + 2 * length * step + length**2 * turn
-    if not (np.isfinite(ahead).all() and (ahead[third > 0] > 0).all()):
-        return third
-    return normalize_rows(np.maximum(ahead, 0.0), third)
-
-
-def _uniform_prior_term(prior, weight, n_rows) -> float:
-    """Return Σ Y log p(y) for a uniform prior. It is constant, so the row solver leaves it out."""
-    if prior is None or np.ptp(prior) > 0:
-        return 0.0
-    n = n_rows if weight is None else float(array_namespace(weight).sum(weight))
-    return n * float(np.log(prior[0]))
-
-
-def _transition_prior(transition, pseudocounts) -> float:
-    """Return Σ A log T, with 0 log 0 = 0."""
-    used = pseudocounts > 0
-    return float(np.sum(pseudocounts[used] * np.log(transition[used])))
+    driver = SourceRows if is_source(label_proba) else Rows
+    return driver(label_proba, sample_weight, n_classes)
 
 
 # ------------------------------------------------------------------------------ input and messages
@@ -475,7 +392,9 @@ def _check_pair(label_proba, transition):
     names = getattr(transition, "classes", None)
     given = check_row_stochastic("transition", as_numpy("transition", transition), names)
     labels = getattr(transition, "labels", None)
-    label_proba = in_label_order("label_proba", label_proba, labels)
+    label_proba = as_source("label_proba", in_label_order("label_proba", label_proba, labels))
+    if is_source(label_proba):
+        return label_proba, given  # its blocks are checked where they are
     label_proba = check_proba("label_proba", label_proba)
     if label_proba.shape[1] != given.shape[1]:
         raise ValueError(
@@ -485,34 +404,56 @@ def _check_pair(label_proba, transition):
     return label_proba, given
 
 
-def _in_range(weight, counts, label_proba):
+def _check_weight(sample_weight, label_proba, n_labels):
+    """Return the checked weights, and what is known about all rows."""
+    if is_source(label_proba):
+        weight = as_source("sample_weight", sample_weight)
+        return weight, scan(label_proba, weight, n_labels)
+    xp = array_namespace(label_proba)
+    weight, n_rows = check_sample_weight(sample_weight, label_proba), label_proba.shape[0]
+    seen = as_numpy("seen", xp.astype(xp.any(label_proba > 0, axis=0), xp.float64)) > 0
+    if weight is None:
+        return None, RowFacts(n_rows, seen, float(n_rows), 1.0)
+    return weight, RowFacts(n_rows, seen, float(xp.sum(weight)), float(xp.max(weight)))
+
+
+def _in_range(weight, counts, label_proba, max_weight):
     """Return weights and pseudocounts divided by a power of 2, and that power.
 
     The power is 1 unless the numbers are so large or small that products could overflow or
     underflow. Positive numbers stay positive.
     """
-    xp = array_namespace(label_proba)
-    largest = 1.0 if weight is None else float(xp.max(weight))
-    if counts is not None:
-        largest = max(largest, float(counts.max()))
+    largest = max_weight if counts is None else max(max_weight, float(counts.max()))
     scale = 1.0
     if not 1 / EXTREME <= largest <= EXTREME:
         scale = math.ldexp(1.0, math.frexp(largest)[1] - 1)
         if weight is None:
-            rows = {"dtype": xp.float64, "device": device(label_proba)}
-            weight = xp.ones(label_proba.shape[0], **rows)
+            weight = _of_rows(_ones, None, label_proba)
     if weight is not None:
-        weight = xp.where(weight > 0, xp.clip(weight / scale, SMALLEST_WEIGHT, None), 0.0)
+        weight = _of_rows(partial(_divided, scale=scale), None, weight)
     if counts is not None:
         smallest = np.finfo(float).smallest_subnormal
         counts = np.where(counts > 0, np.maximum(counts / scale, smallest), 0.0)
     return weight, counts, scale
 
 
-def _check_labels_can_occur(label_proba, transition, class_prior):
+def _of_rows(function, n_columns, rows):
+    """Return a function of rows, in memory or not; see `mapped`."""
+    return mapped(function, n_columns, rows) if is_source(rows) else function(rows)
+
+
+def _ones(rows):
+    xp = array_namespace(rows)
+    return xp.ones(rows.shape[0], dtype=xp.float64, device=device(rows))
+
+
+def _divided(weight, scale):
+    xp = array_namespace(weight)
+    return xp.where(weight > 0, xp.clip(weight / scale, SMALLEST_WEIGHT, None), 0.0)
+
+
+def _check_labels_can_occur(seen, transition, class_prior):
     """Warn about labels that no class can have. Raise if only the class prior rules out a label."""
-    xp = array_namespace(label_proba)
-    seen = as_numpy("seen", xp.astype(xp.any(label_proba > 0, axis=0), xp.float64)) > 0
     impossible = np.flatnonzero(seen & ~(transition > 0).any(axis=0))
     if len(impossible):
         warnings.warn(
@@ -534,7 +475,6 @@ def _check_labels_can_occur(label_proba, transition, class_prior):
 
 def _infer_present(label_proba, given, weight, counts, prior, tol, max_iter) -> Decoupling:
     """Infer for the classes with a positive prior; the other classes get probability zero."""
-    xp = array_namespace(label_proba)
     kept = prior > 0
     found = infer(
         label_proba,
@@ -545,23 +485,35 @@ def _infer_present(label_proba, given, weight, counts, prior, tol, max_iter) -> 
         tol=tol,
         max_iter=max_iter,
     )
-    position = np.where(kept, np.cumsum(kept) - 1, kept.sum())  # the last column is zero
-    column = xp.zeros_like(found.class_proba[:, :1])
-    class_proba = xp.take(
-        xp.concat([found.class_proba, column], axis=1),
-        xp.asarray(position, device=device(label_proba)),
-        axis=1,
-    )
+    class_proba = _of_rows(partial(_with_absent, kept=kept), len(kept), found.class_proba)
     transition, constant = given, 0.0
     if counts is not None:
         transition = normalize_rows(counts, given)
-        constant = _transition_prior(transition[~kept], counts[~kept])
+        constant = transition_prior(transition[~kept], counts[~kept])
     transition[kept] = as_numpy("transition", found.transition)
     return found._replace(
         class_proba=class_proba,
-        transition=like(label_proba, transition),
+        transition=transition if is_source(label_proba) else like(label_proba, transition),
         objective=[value + constant for value in found.objective],
     )
+
+
+def _with_absent(class_proba, kept):
+    """Return class_proba with a column of zeros for each class that is not kept."""
+    xp = array_namespace(class_proba)
+    position = np.where(kept, np.cumsum(kept) - 1, kept.sum())  # the last column is zero
+    return xp.take(
+        xp.concat([class_proba, xp.zeros_like(class_proba[:, :1])], axis=1),
+        xp.asarray(position, device=device(class_proba)),
+        axis=1,
+    )
+
+
+def _uniform_prior_term(prior, total_weight) -> float:
+    """Return Σ Y log p(y) for a uniform prior. It is constant, so the row solver leaves it out."""
+    if prior is None or np.ptp(prior) > 0:
+        return 0.0
+    return total_weight * float(np.log(prior[0]))
 
 
 def _warn(found: PassFound, transition, n_rows, converged):

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from looselabels._climb import climb, growth_bound, normalize_rows
 from looselabels._names import in_label_order
 from looselabels._rows import on_simplex
 from looselabels._validation import (
@@ -44,7 +45,7 @@ from looselabels.estimation.calibration import (
 from looselabels.estimation.confident import confident_counts
 from looselabels.estimation.quantiles import interval_ends, quantile_interval
 from looselabels.exceptions import InconsistentLabelWarning
-from looselabels.inference import class_proba_from, climb, growth_bound, infer, normalize_rows
+from looselabels.inference import class_proba_from, infer
 
 TOL = 1e-7  # nats per row that any other transition may gain
 JOINT_TOL = 1e-5  # the objective of the paper is flat: 1e-7 can take a minute
