@@ -95,6 +95,15 @@ def test_a_mark_line_ends_quotes_and_blank_lines_change_nothing(content, file):
         assert cells(frame) == [["1", "2"]]
 
 
+@pytest.mark.parametrize("size", [20, 100])
+def test_a_mark_at_the_start_of_a_cell_is_part_of_it(size, file, monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK", size)  # so that blocks of rows begin with a mark
+    rows = [["\ufeff1", "2"], ["\ufeff3", "\ufeff4"], ["\ufeff5", "6"]]
+    path = file("\ufeffa,b\n" + "".join(",".join(row) + "\n" for row in rows))
+    assert list(read_table(path).columns) == ["a", "b"]
+    assert cells(read_table(path)) == rows
+
+
 def test_only_an_empty_cell_is_missing(file):
     frame = read_table(file('label,x\nNA,1\nnull,\n"",nan\n01,None\n1,x"y\n'), label="label")
     assert cells(frame) == [

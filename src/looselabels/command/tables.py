@@ -6,6 +6,7 @@ decides which columns are numbers, dates, categories or text. `formats.py` reads
 
 import csv
 import io
+from codecs import BOM_UTF8
 from contextlib import contextmanager, suppress
 from itertools import islice
 from numbers import Integral
@@ -181,6 +182,8 @@ def _csv_batches(stream, source, _n_rows, label):
 def _csv_rows(block, source, names, count):
     """Return the batches of a block of whole rows, which follows `count` rows."""
     ragged = []
+    if block.startswith(BOM_UTF8):  # it is part of the first cell, and pyarrow removes one
+        block = BOM_UTF8 + block
 
     def refuse(row):
         ragged.append((f"row {count + row.number}", row.actual_columns, row.text))
