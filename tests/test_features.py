@@ -81,7 +81,7 @@ def test_columns_can_be_chosen_and_missing_numbers_replaced(frame):
 def test_it_is_an_estimator_of_scikit_learn(frame):
     features = TableFeatures().set_params(columns=["size", "color"])
     again = clone(features)
-    assert again.get_params() == {"columns": ["size", "color"], "impute": False}
+    assert again.get_params() == {"columns": ["size", "color"], "impute": False, "text": ()}
     with pytest.raises(NotFittedError):
         again.transform(frame)
     loaded = pickle.loads(pickle.dumps(features.fit(frame)))
@@ -112,3 +112,11 @@ def test_arrays_and_a_missing_extra_are_one_clear_line(frame, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match="pyarrow: pip install"):
         TableFeatures().fit(frame)
+
+
+def test_columns_of_words_can_be_declared():
+    frame = pd.DataFrame({"size": ["1", "2", "3"] * 9, "code": [*"12" * 13, "x"]})
+    with pytest.raises(ValueError, match=r"Row 27, column 'code': 'x' is not a number"):
+        TableFeatures().fit(frame)
+    names = TableFeatures(text=["code"]).fit(frame).get_feature_names_out()
+    assert names.tolist() == ["size", "code = 1", "code = 2", "code = x"]

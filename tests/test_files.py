@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from looselabels._files import (
     DAY,
     check_archive,
     check_parent,
+    left_behind,
     new_file,
     new_folder,
     reading,
@@ -79,6 +81,20 @@ def test_the_target_has_the_usual_permissions(target):
     usual = target.with_name("usual")
     usual.touch() if target.is_file() else usual.mkdir()
     assert target.stat().st_mode == usual.stat().st_mode
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o750, 0o555])
+def test_what_is_replaced_keeps_its_permissions_and_is_private_until_then(target, mode):
+    write(target, "old")
+    inner = target if target.is_file() else target / "inner" / "a.txt"
+    inner.chmod(0o640)
+    target.chmod(mode)
+    with NEW[target.name](target, check_parent) as temporary:
+        assert temporary.stat().st_mode & 0o077 == 0
+        put(temporary, "new")
+    assert content(target) == "new"
+    assert target.stat().st_mode & 0o777 == mode
+    assert inner.stat().st_mode & 0o777 == (mode if target.is_file() else 0o640)
 
 
 def test_a_link_stays_a_link(target):
@@ -149,6 +165,24 @@ def test_a_failure_leaves_the_old_content_and_nothing_else(
     assert not existed or content(target) == "old"
 
 
+def interrupt_mkdir(monkeypatch):
+    """Let Ctrl-C come right after a folder was created."""
+    mkdir = Path.mkdir
+
+    def mkdir_and_stop(path, *args, **kwargs):
+        mkdir(path, *args, **kwargs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "mkdir", mkdir_and_stop)
+
+
+def test_an_interruption_while_the_folder_is_created_leaves_no_hidden_folder(tmp_path, monkeypatch):
+    interrupt_mkdir(monkeypatch)
+    with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / "folder", check_parent):
+        pass
+    assert names(tmp_path) == []
+
+
 def test_the_check_comes_before_writing_and_again_before_replacing(target):
     def refuse_if_it_exists(path):
         if path.exists():
@@ -180,6 +214,15 @@ def test_what_killed_processes_left_is_removed_after_a_day(target):
     assert names(target.parent) == sorted([young.name, other.name, target.name])
 
 
+def test_a_clock_that_was_set_back_removes_nothing(target):
+    stray = target.with_name(f".{target.name}.writing-0123")
+    stray.touch()
+    os.utime(stray, (time.time() + 7 * DAY,) * 2)
+    write(target, "new")
+    assert stray.exists()
+    assert content(target) == "new"
+
+
 def test_the_only_copy_of_a_result_is_not_removed(target):
     stray = target.with_name(f".{target.name}.writing-1.old")
     put(stray, "complete")
@@ -191,7 +234,37 @@ def test_the_only_copy_of_a_result_is_not_removed(target):
 
     with pytest.raises(OSError):
         fail()
-    assert names(target.parent) == [stray.name]
+    assert names(target.parent) == [stray.name if target.name == "file" else target.name]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from looselabels._files import check_parent, new_folder
+rename = Path.rename
+def rename_once(path, to):
+    rename(path, to)
+    os.kill(os.getpid(), signal.SIGKILL)
+Path.rename = rename_once
+with new_folder(sys.argv[1], check_parent) as temporary:
+    (temporary / "new").touch()
+"""
+
+
+@pytest.mark.parametrize("name", ["folder", "folder" * 30])
+def test_a_folder_is_put_back_after_a_kill_between_two_renames(name, tmp_path):
+    target, other = tmp_path / name, tmp_path / f"{name}2"
+    put(target, "old")
+    killed = subprocess.run([sys.executable, "-c", KILLED, target], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not target.exists()
+    assert left_behind(other) is None
+    assert content(left_behind(target)) == "old"
+    seen = []
+    with new_folder(target, lambda path: seen.append(content(path))) as temporary:
+        put(temporary, "new")
+    assert (seen, content(target)) == (["old", "old"], "new")
+    assert left_behind(target) is None
 
 
 def test_the_containing_folder_must_exist(target):

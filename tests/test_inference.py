@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from looselabels import _blocks, _climb, _rows
 from looselabels._validation import (
@@ -537,6 +538,31 @@ def test_single_precision_stays_single_and_close(rng, xp):
     assert single.class_proba.dtype == single.gap.dtype == xp.float32
     assert_allclose(as_numpy("", single.class_proba), double.class_proba, atol=1e-4)
     assert_allclose(as_numpy("", single.transition), double.transition, atol=1e-4)
+
+
+def test_the_number_of_blas_threads_does_not_matter(rng):
+    label_proba, transition = simulate(rng)
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            found.append(infer(label_proba, transition, pseudocounts=5 * transition))
+    one, two = found
+    assert_allclose(two.objective[-1], one.objective[-1], rtol=1e-10)
+    assert_allclose(two.transition, one.transition, atol=1e-8)
+    assert_allclose(two.class_proba, one.class_proba, atol=1e-6)
+
+
+def test_half_precision_is_read_and_becomes_single(rng):
+    label_proba, transition = simulate(rng)
+    half = label_proba.astype(np.float16)
+    assert abs(half.sum(axis=1, dtype=float) - 1).max() > 1e-4
+    found = infer(half, transition)
+    assert found.class_proba.dtype == np.float32
+    rounded = half.astype(float) / half.sum(axis=1, dtype=float)[:, None]
+    assert_allclose(found.class_proba, infer(rounded, transition).class_proba, atol=1e-4)
+    index = np.zeros(len(half), dtype=int)
+    given_label = condition_on_label(found.class_proba.astype(np.float16), transition, index)
+    assert_allclose(given_label.sum(axis=1), 1, atol=1e-6)
 
 
 @quiet

@@ -12,8 +12,8 @@ PACKAGE = Path(looselabels.__file__).parent
 # Each file imports only from those that are listed before it.
 LAYERS = [
     *("_renamed", "exceptions", "_validation", "_names", "_files", "_progress"),
-    *("blocks", "_rows", "_rows_numba", "_blocks", "_cuda", "_climb", "_dask", "_sources"),
-    *("inference", "plotting", "transition", "datasets", "annotations"),
+    *("blocks", "_rows", "_rows_numba", "_compiled", "_blocks", "_cuda", "_climb", "_dask"),
+    *("_sources", "inference", "plotting", "transition", "datasets", "annotations"),
     "model_selection",
     *("estimation.sampling", "estimation.quantiles", "estimation.reliability"),
     *("estimation.weighting", "estimation.minimization"),
@@ -23,7 +23,13 @@ LAYERS = [
     *("estimation.annotator_levels", "estimation.annotator_accuracy"),
     *("estimation.annotator_input", "estimation.annotator_passes", "estimation.annotators"),
     "estimation.agreement",
-    *("learning.unchanged", "learning.copies", "learning.density", "learning.trees"),
+    *(
+        "learning.unchanged",
+        "learning.workers",
+        "learning.copies",
+        "learning.density",
+        "learning.trees",
+    ),
     *("learning.soft_labels", "learning.forest", "learning.linear", "learning.out_of_sample"),
     *("learning.weighted_copies", "learning.draws", "learning.label_design"),
     *("learning.label_model", "learning.decoupling", "learning.training"),
@@ -42,8 +48,8 @@ LAYERS = [
     *("command.demo", "command.options", "command.workflow", "command.terminal", "command.cli"),
     "features",  # the encoders of the command, for users of the library
 ]
-NUMERICS = ["_validation", "blocks", "_rows", "_rows_numba", "_blocks", "_cuda", "_climb"]
-NUMERICS += ["_dask", "_sources", "inference"]
+NUMERICS = ["_validation", "blocks", "_rows", "_rows_numba", "_compiled", "_blocks", "_cuda"]
+NUMERICS += ["_climb", "_dask", "_sources", "inference"]
 
 
 def imported_modules(path):

@@ -132,6 +132,18 @@ def test_the_names_of_a_column_are_in_order_of_appearance():
     assert_array_equal(index, [0, 1, 2, 0, 1])
 
 
+@pytest.mark.parametrize("column", [[True, 1, 0], [0.0, False], [np.True_, 1, None], [1, np.True_]])
+def test_true_is_not_taken_for_one(column):
+    with pytest.raises(ValueError, match=r"one type; y contains .* next to True or False"):
+        read_column("y", column)
+
+
+def test_bool_alone_is_a_label():
+    names, index = read_column("y", [True, None, np.nan, np.False_, True])
+    assert names == (True, None, False)
+    assert index.tolist() == [0, 1, 1, 2, 0]
+
+
 def test_all_nan_of_a_float_column_are_one_label():
     found, index = read_column("y", np.array([np.nan, 2.0, np.nan]))
     assert found == (None, 2.0)

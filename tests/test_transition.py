@@ -319,6 +319,11 @@ def test_noise_can_be_given_with_the_labels():
         (pandas.DataFrame({"y": ["a"]}), {}, r"its shape is \(1, 1\)"),
         ([["a"], ["b"]], {}, "y must be a column with one label per sample; its rows are lists"),
         (5, {}, "y must be a column"),
+        (["a", "b"], {"sample_weight": [1, -1]}, r"sample_weight .* not negative; row 1 is -1"),
+        (["a", "b"], {"sample_weight": [1, np.nan]}, r"sample_weight .* finite .*; row 1 is nan"),
+        (["a", "b"], {"sample_weight": [1]}, r"sample_weight has shape \(1,\); 2 rows need"),
+        (["a", "b"], {"sample_weight": ["x", 1]}, "sample_weight must be an array of numbers"),
+        (["a", "b"], {"sample_weight": [0, 0]}, "sample_weight must have a positive number"),
     ],
 )
 def test_a_bad_column_of_labels_is_named(y, options, message):
@@ -371,6 +376,10 @@ def test_a_matrix_of_noise_is_multiplied_from_the_left():
         (1.5, "rate of 'cat' is 1.5; it must be between 0 and 1"),
         ({"bird": 0.1}, r"rate names \['bird'\]"),
         (np.eye(2), r"rate has shape \(2, 2\); 3 classes and 3 classes need \(3, 3\)"),
+        ([[1, 2], [3]], "rate must be an array of numbers"),
+        ({"cat": [0.1]}, "rate must be an array of numbers"),
+        ("much", "rate must be an array of numbers: could not convert string"),
+        (np.zeros((1, 1, 1)), r"rate has shape \(1, 1, 1\); it needs one number each"),
         (np.full((3, 3), 0.5), "Each row of rate must sum to 1; row 'cat' sums to 1.5"),
     ],
 )
@@ -411,11 +420,28 @@ def test_meanings_can_be_a_class_a_list_or_weights():
         ({"x": ["cat", "bird"]}, r"meanings\['x'\] names \['bird'\]; it can name \('cat', 'dog'\)"),
         ({"x": []}, r"meanings\['x'\] is \[\]; name at least one class"),
         ({"x": {"cat": -1}}, r"meanings\['x'\] of 'cat' is -1"),
+        ({"x": [["cat"]]}, r"\['cat'\] \(list\) cannot name a class"),
+        ({"x": [{"cat": 1}]}, r"\{'cat': 1\} \(dict\) cannot name a class"),
+        ({"x": np.array([["cat"]])}, r"\(ndarray\) cannot name a class"),
+        ({"x": {"cat": "much"}}, r"meanings\['x'\] must be an array of numbers"),
+        ({"x": {np.nan: 1}}, r"meanings\['x'\] names \['\(unlabeled\)'\]; it can name"),
+        (["cat"], r"meanings must map each label to its class or classes; it is \['cat'\]"),
+        (None, "meanings must map each label to its class or classes; it is None"),
+        ({}, r"meanings must map each label to its class or classes; it is \{\}"),
     ],
 )
 def test_bad_meanings_are_named(wrong, message):
     with pytest.raises(ValueError, match=message):
         Transition.from_meanings(wrong, classes=["cat", "dog"])
+
+
+def test_the_largest_numbers_are_only_proportions():
+    meanings = {"pet": {"cat": 1e308, "dog": 1e308}, "dog": {"dog": 5e-324}}
+    t = Transition.from_meanings(meanings, label_counts={"pet": 1.6e308, "dog": 1.6e308})
+    assert_allclose(t.proba, [[1, 0], [1 / 3, 2 / 3]])
+    both = {"a": Transition.identity([0, 1]), "b": Transition.identity([0, 1])}
+    t = Transition.combine(both, sizes={"a": {0: 1.5e308, 1: 5e-324}, "b": {0: 1.5e308, 1: 0}})
+    assert_allclose(t.proba, [[0.5, 0, 0.5, 0], [0, 1, 0, 0]])
 
 
 @given(positive_rows(3, 4), positive_rows(1, 3))
@@ -573,6 +599,23 @@ def test_wrong_sizes_name_the_data_set(sizes, message):
     both = {"a": Transition.identity([0, 1]), "b": Transition.identity([0, 1])}
     with pytest.raises(ValueError, match=message):
         Transition.combine(both, sizes)
+
+
+@pytest.mark.parametrize(
+    ("transitions", "message"),
+    [
+        ([Transition.identity([0, 1])], "transitions and sizes must both be mappings"),
+        ({}, "transitions and sizes must both be mappings"),
+        (
+            {"a": np.eye(2)},
+            r"transitions\['a'\] must be a Transition; it is of type ndarray. Name its",
+        ),
+        ({"a": None}, r"transitions\['a'\] must be a Transition; it is of type NoneType"),
+    ],
+)
+def test_what_is_no_transition_cannot_be_combined(transitions, message):
+    with pytest.raises(ValueError, match=message):
+        Transition.combine(transitions, {"a": 1})
 
 
 # ---------------------------------------------------------------------------- diagnostics

@@ -19,6 +19,7 @@ from looselabels._validation import (
     import_extra,
     parse_json,
     short_repr,
+    single_from_half,
     some_of,
 )
 
@@ -40,6 +41,19 @@ def test_arrays_of_any_library_become_numpy(xp):
     assert isinstance(array, np.ndarray)
     assert array.dtype == np.float64
     assert array.tolist() == [[0.5, 2.0]]
+
+
+def test_rows_of_half_precision_are_normalized_unless_they_are_far_from_1():
+    rows = np.array([[0.2, 0.8], [0.2, 0.7], [0, 0], [np.nan, 1]], dtype=np.float16)
+    single = single_from_half(rows)
+    assert single.dtype == np.float32
+    assert_allclose(single[0].sum(dtype=float), 1, atol=1e-7)
+    assert_array_equal(single[1:], rows[1:].astype(np.float32))
+    assert single_from_half(ROWS) is ROWS
+    label_proba, _, _ = check_scores(rows[:1], [0])
+    assert_allclose(label_proba, [[0.2, 0.8]], atol=1e-3)
+    with pytest.raises(ValueError, match=r"label_proba must sum to 1; row 1 sums to 0\.9"):
+        check_scores(rows[:2], [0, 0])
 
 
 def test_text_is_not_an_array_of_numbers():

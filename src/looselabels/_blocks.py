@@ -19,7 +19,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 from threadpoolctl import ThreadpoolController
 
-from looselabels import _rows
+from looselabels import _compiled, _rows
 from looselabels._validation import as_numpy
 
 ELEMENTS_PER_BLOCK = 2**16  # rows × columns; a block and its temporaries fit into the caches
@@ -306,11 +306,8 @@ def is_on_cpu(array) -> bool:
 
 
 def _row_solver(labels):
-    if is_numpy_array(labels) and find_spec("numba"):
-        from looselabels import _rows_numba
-
-        return _rows_numba
-    return _rows
+    use_numba = is_numpy_array(labels) and find_spec("numba") and not _compiled.ERRORS
+    return _compiled if use_numba else _rows
 
 
 def row_problem(transition, class_prior, tol, *, needs_mass=True) -> RowProblem:

@@ -1,7 +1,9 @@
 """Files and folders that are written completely or not at all, and read without running code.
 
 `new_file` and `new_folder` write next to the target, flush to disk, and rename. A failure, Ctrl-C
-included, leaves the target as it was. What a killed process left behind is removed after a day.
+included, leaves the target as it was, and what replaces it has its permissions. What a killed
+process left behind is removed after a day; a folder that it had moved away is put back by the next
+`new_folder`.
 """
 
 import os
@@ -10,10 +12,13 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from shutil import rmtree
+from shutil import copymode, rmtree
 from zipfile import ZIP_STORED, ZipFile
+from zlib import crc32
 
 DAY = 24 * 60 * 60  # seconds
+PRIVATE = 0o700  # permissions of what replaces something, until it is complete
+CURRENT_IS_GONE = "the current folder was deleted. Change to another one, or pass absolute paths."
 MAX_PREFIX = 40  # characters of the target's name; file systems allow 255 bytes
 
 
@@ -42,13 +47,16 @@ def new_file(path, check: Callable[[Path], object]):
     ...     Path(folder, "a.txt").read_text()
     'complete'
     """
-    path = Path(path).resolve()
+    path = resolved(path)
     check(path)
     temporary = _temporary(path)
     try:
+        if path.exists():
+            temporary.touch(PRIVATE)
         yield temporary
         _flush_to_disk(temporary)
         check(path)
+        _copy_mode(path, temporary)
         os.replace(temporary, path)
     finally:
         with suppress(OSError):  # the error that is already on its way matters more
@@ -61,8 +69,8 @@ def new_folder(path, check: Callable[[Path], object]):
     """Yield a temporary folder; it becomes `path` if no error occurs. See `new_file`.
 
     A folder cannot be replaced in one step: the old one is renamed first, and renamed back if the
-    new one cannot take its place. A process that is killed between the two steps leaves both
-    folders next to `path`, named ``.<name>.writing-…`` and ``.<name>.writing-….old``.
+    new one cannot take its place. If the process is killed between the two steps, the next call
+    renames the old one back (`restore`).
 
     Examples
     --------
@@ -73,17 +81,21 @@ def new_folder(path, check: Callable[[Path], object]):
     ...     os.listdir(f"{folder}/model")
     ['a.txt']
     """
-    path = Path(path).resolve()
+    path = resolved(path)
+    restore(path)
     check(path)
     temporary = _temporary(path)
     old = temporary.with_name(f"{temporary.name}.old")
-    temporary.mkdir()
     try:
+        # within try: Ctrl-C may come right after it
+        temporary.mkdir(PRIVATE if path.exists() else 0o777)
         yield temporary
         for file in temporary.rglob("*"):
             if file.is_file():
                 _flush_to_disk(file)
         check(path)
+        for file in (temporary, *temporary.rglob("*")):
+            _copy_mode(path / file.relative_to(temporary), file)
         if path.exists():
             path.rename(old)
         temporary.rename(path)
@@ -95,6 +107,29 @@ def new_folder(path, check: Callable[[Path], object]):
     finally:
         rmtree(temporary, ignore_errors=True)
         _remove_strays(path)
+
+
+def resolved(path) -> Path:
+    """Return an absolute path without links; raise if it is relative to a folder that is gone."""
+    try:
+        return Path(path).resolve()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} cannot be found: {CURRENT_IS_GONE}") from None
+
+
+def restore(path: Path) -> None:
+    """Put a folder back that a process moved away to replace it, and was killed."""
+    left = left_behind(path)
+    if left is not None:
+        left.rename(path)
+
+
+def left_behind(path: Path) -> Path | None:
+    """Return where the folder `path` is if a process was killed while it replaced the folder."""
+    if path.exists() or not path.parent.is_dir():
+        return None
+    found = [old for old in path.parent.glob(".*.old") if old.name.startswith(_prefix(path))]
+    return max(found, key=lambda old: old.stat().st_ctime, default=None)
 
 
 def check_parent(path: Path) -> None:
@@ -119,11 +154,19 @@ def unexpected_files(folder: Path, expected: Mapping) -> list[str]:
 
 
 def _prefix(path):
-    return f".{path.name[:MAX_PREFIX]}.writing-"
+    name = path.name
+    if len(name) > MAX_PREFIX:  # the number tells it from other long names
+        name = f"{name[:MAX_PREFIX]}~{crc32(name.encode(errors='replace')):08x}"
+    return f".{name}.writing-"
 
 
 def _temporary(path):
     return path.with_name(_prefix(path) + secrets.token_hex(4))
+
+
+def _copy_mode(old, new):
+    with suppress(FileNotFoundError):
+        copymode(old, new)
 
 
 def _flush_to_disk(file):

@@ -7,7 +7,7 @@ from itertools import chain, compress
 
 import numpy as np
 
-from looselabels._validation import as_numpy, check_2d, short_repr, some_of
+from looselabels._validation import as_numpy, check_2d, short_repr, single_from_half, some_of
 
 UNLABELED = "(unlabeled)"  # how the missing label, None, is displayed
 
@@ -184,6 +184,7 @@ def read_column(argument: str, column) -> tuple[tuple, np.ndarray]:
         column = numbers.astype(object)
         column[np.isnan(numbers)] = None
     values = column.tolist() if hasattr(column, "tolist") else list(column)
+    _check_no_bool_among_numbers(argument, values)
     categories: list = getattr(getattr(dtype, "categories", None), "to_list", list)()
     try:
         # one lookup per row; the slower conversion only once per distinct value
@@ -195,6 +196,20 @@ def read_column(argument: str, column) -> tuple[tuple, np.ndarray]:
     position = {name: i for i, name in enumerate(dict.fromkeys(plain.values()))}
     index = {value: position[name] for value, name in plain.items()}
     return tuple(position), np.fromiter(map(index.__getitem__, values), np.intp, len(values))
+
+
+def _check_no_bool_among_numbers(argument, values):
+    """Raise if True would be taken for 1, to which it is equal in Python."""
+    bools = {kind for kind in set(map(type, values)) if issubclass(kind, bool | np.bool_)}
+    if not bools:
+        return
+    numbers = (v for v in values if isinstance(v, int | float | np.number) and v == v)  # not NaN
+    for number in numbers:
+        if type(number) not in bools:
+            raise ValueError(
+                f"labels must be of one type; {argument} contains {short_repr(number)} next to "
+                "True or False, and 1 equals True. Convert all of them to text."
+            )
 
 
 def read_classes(argument: str, column, classes: Sequence, n_rows: int) -> np.ndarray:
@@ -262,7 +277,14 @@ def in_label_order(argument: str, proba, labels):
     order, _ = _order(f"columns of {argument}", proba.columns, labels)
     if hasattr(proba, "to_dask_array"):
         return proba.to_dask_array()[:, order]
-    return as_numpy(argument, proba.to_numpy())[:, order]
+    return as_numpy(argument, single_from_half(proba.to_numpy()))[:, order]
+
+
+def check_distinct_columns(X):
+    """Raise if two columns of a table of features have the same name."""
+    twice = [name for name, count in Counter(getattr(X, "columns", ())).items() if count > 1]
+    if twice:
+        raise ValueError(f"X has more than one column {listed(twice)[1:-1]}; rename them.")
 
 
 def _order(argument, found, wanted):

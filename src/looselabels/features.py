@@ -32,6 +32,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         Whether to replace missing numbers by the median of their column, and to add a column that
         is 1 where a number was missing. Otherwise missing numbers are NaN, which forests and
         `DecoupledClassifier` with its default estimator accept.
+    text : sequence of str, default=()
+        Columns of words, even if most of their cells look like numbers, dates or identifiers.
 
     Attributes
     ----------
@@ -55,9 +57,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     array([[3., 0., 1., 0.]], dtype=float32)
     """
 
-    def __init__(self, columns=None, impute=False):
+    def __init__(self, columns=None, impute=False, text=()):
         self.columns = columns
         self.impute = impute
+        self.text = text
 
     def fit(self, X, y=None):
         """Choose an encoding for each column of the DataFrame `X`; `y` is ignored."""
@@ -67,7 +70,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def fit_transform(self, X, y=None):
         """Fit to the DataFrame `X` and return its matrix, (n_rows, n_features); `y` is ignored."""
         frame = _as_pandas(X)
-        found, matrix = Features.fit_transform(frame, columns=self.columns, impute=self.impute)
+        found, matrix = Features.fit_transform(frame, **self.get_params())
         self.features_ = found
         self.feature_names_in_ = np.array(list(frame.columns), dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)

@@ -44,6 +44,7 @@ from looselabels._validation import (
     check_class_prior,
     check_entries,
     check_label_index,
+    check_proba,
     check_pseudocounts,
     check_row_stochastic,
     check_row_sums,
@@ -212,8 +213,7 @@ def transition_from_labels(class_proba, label_index, pseudocounts, *, sample_wei
     array([[0.5, 0.5],
            [0. , 1. ]])
     """
-    class_proba = as_float_array("class_proba", class_proba)
-    check_row_sums("class_proba", class_proba, tol=1e-5)
+    class_proba = check_proba("class_proba", class_proba)
     counts = as_numpy("pseudocounts", pseudocounts)
     check_2d("pseudocounts", counts)
     check_entries("pseudocounts", counts)
@@ -281,8 +281,7 @@ def condition_on_label(class_proba, transition, label_index):
         check_row_sums("transition", given)
         each = partial(_condition_block, transition=given)
         return mapped(each, len(given), class_proba, as_source("label_index", label_index))
-    class_proba = as_float_array("class_proba", class_proba)
-    check_row_sums("class_proba", class_proba, tol=1e-5)
+    class_proba = check_proba("class_proba", class_proba)
     xp = array_namespace(class_proba)
     transition = as_numpy("transition", transition)
     check_row_sums("transition", transition)
@@ -335,8 +334,7 @@ def objective(
     """
     label_proba, given = _check_pair(label_proba, transition)
     xp = array_namespace(label_proba)
-    class_proba = as_float_array("class_proba", class_proba)
-    check_row_sums("class_proba", class_proba, tol=1e-5)
+    class_proba = check_proba("class_proba", class_proba)
     if class_proba.shape != (label_proba.shape[0], len(given)):
         raise ValueError(
             f"class_proba has shape {tuple(class_proba.shape)}; {label_proba.shape[0]} rows and "
@@ -402,8 +400,7 @@ def _check_pair(label_proba, transition):
     label_proba = as_source("label_proba", in_label_order("label_proba", label_proba, labels))
     if is_source(label_proba):
         return label_proba, given  # its blocks are checked where they are
-    label_proba = as_float_array("label_proba", label_proba)
-    check_row_sums("label_proba", label_proba, tol=1e-5)
+    label_proba = check_proba("label_proba", label_proba)
     if label_proba.shape[1] != given.shape[1]:
         raise ValueError(
             f"label_proba has {label_proba.shape[1]} columns, but the transition has shape "

@@ -28,10 +28,12 @@ from looselabels._validation import (
     as_numpy,
     check_class_prior,
     check_row_stochastic,
+    check_sample_weight,
     check_size,
     import_extra,
     parse_json,
     short_repr,
+    single_from_half,
 )
 from looselabels.exceptions import IdentifiabilityWarning, InconsistentLabelWarning
 from looselabels.inference import infer
@@ -220,6 +222,11 @@ class Transition:
         dog    0.667   0.333
         wolf       0       1
         """
+        if not isinstance(meanings, Mapping) or not meanings:
+            raise ValueError(
+                "meanings must map each label to its class or classes; it is "
+                f"{short_repr(meanings)}."
+            )
         weights = {label: _class_weights(meaning) for label, meaning in meanings.items()}
         if classes is None:
             classes = dict.fromkeys(name for row in weights.values() for name in row)
@@ -233,7 +240,7 @@ class Transition:
                 raise ValueError(
                     f"{argument} is {short_repr(meanings[label])}; name at least one class."
                 )
-            row /= row.sum()
+        reverse = _shares(reverse)
         counts = 1 if label_counts is None else label_counts
         return cls.from_reverse(reverse, counts, classes=classes, labels=weights)
 
@@ -258,10 +265,10 @@ class Transition:
         )
         counts = numbers_by_name("label_counts", label_counts, labels)
         joint = check_row_stochastic("reverse", reverse, labels).T * counts
-        total = joint.sum(axis=1)
-        if not total.all():
+        largest = joint.max(axis=1)
+        if not largest.all():
             raise ValueError(
-                f"No label with a positive count means {listed(compress(classes, total == 0))}; "
+                f"No label with a positive count means {listed(compress(classes, largest == 0))}; "
                 "remove the class, or add a label for it."
             )
         if not counts.all():
@@ -273,7 +280,7 @@ class Transition:
                 stacklevel=2,
             )
         is_right = _right_by_name(classes, labels, reverse > 0)
-        return cls(joint / total[:, None], classes, labels, is_right)
+        return cls(_shares(joint), classes, labels, is_right)
 
     @classmethod
     def combine(cls, transitions: Mapping, sizes: Mapping) -> "Transition":
@@ -290,10 +297,16 @@ class Transition:
         cat         0.25          0     0.375             0.375
         dog            0       0.25         0              0.75
         """
-        if not transitions or not isinstance(sizes, Mapping):
+        if not (isinstance(transitions, Mapping) and transitions and isinstance(sizes, Mapping)):
             raise ValueError(
                 "transitions and sizes must both be mappings from the name of a data set."
             )
+        for name, t in transitions.items():
+            if not isinstance(t, Transition):
+                raise ValueError(
+                    f"transitions[{short_repr(name)}] must be a Transition; it is of type "
+                    f"{type(t).__name__}. Name its classes: Transition(proba, classes, labels)."
+                )
         match_names("sizes", sizes, tuple(transitions))
         classes = tuple(dict.fromkeys(name for t in transitions.values() for name in t.classes))
         labels = [(name, label) for name, t in transitions.items() for label in t.labels]
@@ -308,13 +321,14 @@ class Transition:
             rows = [position[known] for known in t.classes]
             mass[rows, start:end] = size[:, None] * t.proba
             is_right[start:end, rows] = t.is_right
-        total = mass.sum(axis=1)
-        if not total.all():
+        largest = mass.max(axis=1)
+        if not largest.all():
+            missing = listed(compress(classes, largest == 0))
             raise ValueError(
-                f"sizes are 0 in each data set for class {listed(compress(classes, total == 0))}; "
+                f"sizes are 0 in each data set for class {missing}; "
                 "give the class a positive size in one of them."
             )
-        return cls(mass / total[:, None], classes, labels, is_right)
+        return cls(_shares(mass), classes, labels, is_right)
 
     def with_noise(self, rate, unlabeled=None) -> "Transition":
         """Return this transition with a share of wrong labels added.
@@ -340,7 +354,9 @@ class Transition:
         dog        0    0.1          0.9
         other  0.005  0.005         0.99
         """
-        if hasattr(rate, "columns") or np.ndim(rate) == 2:
+        is_frame, by_class = hasattr(rate, "columns"), isinstance(rate, Mapping)
+        n_dimensions = 0 if is_frame or by_class else as_numpy("rate", rate).ndim
+        if is_frame or n_dimensions == 2:
             words = ("classes", "classes")
             matrix, _, _ = read_table("rate", rate, self.classes, self.classes, words=words)
             matrix = check_row_stochastic("rate", matrix, self.classes)
@@ -350,13 +366,12 @@ class Transition:
                 f"unlabeled is {short_repr(unlabeled)}; it must be one of the labels "
                 f"{listed(self.labels)}."
             )
-        by_class = isinstance(rate, Mapping) or np.ndim(rate) == 1
-        if isinstance(rate, Mapping):
+        if by_class:
             rate = dict.fromkeys(self.classes, 0) | dict(rate)
         rates = numbers_by_name("rate", rate, self.classes, maximum=1)
         given = np.array([label != unlabeled for label in self.labels])
         proba = _with_wrong_labels(self.proba, rates[:, None], given)
-        if by_class:
+        if by_class or n_dimensions == 1:
             negative = ~self.proba[:, given].any(axis=1)
             proba[np.ix_(negative, given)] = rates[negative, None] / max(1, given.sum())
             proba[np.ix_(negative, ~given)] = 1 - rates[negative, None]
@@ -497,7 +512,8 @@ class Transition:
         >>> pets.infeasible([[0.3, 0.7], [0.5, 0.5]])
         array([False,  True])
         """
-        label_proba = check_row_stochastic("label_proba", as_numpy("label_proba", label_proba))
+        label_proba = as_numpy("label_proba", single_from_half(label_proba))
+        label_proba = check_row_stochastic("label_proba", label_proba, tol=1e-5)
         with warnings.catch_warnings():  # ties do not matter: all optima explain equally well
             warnings.simplefilter("ignore")
             found = infer(label_proba, self.proba)
@@ -756,6 +772,13 @@ def _read_is_right(is_right, classes, labels):
     return found
 
 
+def _shares(mass):
+    """Return each row divided by its sum, which a power of 2 keeps from overflowing."""
+    _, power = np.frexp(mass.max(axis=1, keepdims=True))
+    mass = np.ldexp(mass, -power)
+    return mass / mass.sum(axis=1, keepdims=True)
+
+
 def _with_wrong_labels(proba, rates, given):
     """Return `proba` with a share of the samples of each `given` label moved to the others."""
     noisy, mass = proba.copy(), proba[:, given]
@@ -779,7 +802,7 @@ def _read_prior(class_prior, classes):
 def _count_labels(y, negative, sample_weight=None):
     """Return the count of each label, in the order of the labels, and of missing labels."""
     names, index = read_column("y", y)
-    mass = np.bincount(index, sample_weight, minlength=len(names))
+    mass = np.bincount(index, check_sample_weight(sample_weight, index), minlength=len(names))
     counts = dict(zip(names, mass.tolist(), strict=True))
     n_unlabeled = counts.pop(None, 0)
     if counts.pop(negative, 0) > 0:
@@ -821,11 +844,11 @@ def _labeled_share(counts, n_unlabeled, class_prior, negative):
 def _class_weights(meaning) -> dict:
     """Return one value of `meanings` as a mapping from class to weight."""
     if isinstance(meaning, Mapping):
-        return dict(meaning)
+        return {plain_name(name): weight for name, weight in meaning.items()}
     if isinstance(meaning, set | frozenset):
         meaning = sorted(meaning, key=repr)  # a set has a different order in each run
     several = isinstance(meaning, Iterable) and not isinstance(meaning, str)
-    return dict.fromkeys(meaning if several else [meaning], 1)
+    return dict.fromkeys(map(plain_name, meaning if several else [meaning]), 1)
 
 
 def _suggestion(unknown, labels):

@@ -718,17 +718,15 @@ def test_one_label_with_a_negative_class_can_be_wrong(n_wrong):
         ("positive", {"negative": "other", "noise": "estimate"}),
     ],
 )
-def test_estimates_of_small_probabilities_are_close_to_their_intervals(fit_to, name, parameters):
+def test_intervals_contain_small_probabilities(fit_to, name, parameters):
     """Draws of T are from the label mass, which calibration and class prior move a little.
 
-    Where this mass is a fraction of a row, its interval is so narrow that it can miss the estimate.
+    Where this mass is a fraction of a row, draws are so close together that they can all miss the
+    estimate.
     """
     clf, labels = fit_to(name, **parameters)
-    distance = distances(audit(clf, labels).summary())
-    assert not distance["classes"].any()
-    assert not distance["wrong"]
-    assert distance["transition"].max() < 0.012  # .003 to .011
-    assert np.mean(distance["transition"] > 0) < 0.2  # 2 or 3 of 16 or 20
+    for distance in distances(audit(clf, labels).summary()).values():
+        assert not distance.any()
 
 
 def test_shares_include_the_uncertainty_of_label_rates_that_were_estimated(fit_to):

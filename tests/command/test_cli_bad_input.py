@@ -137,6 +137,22 @@ BAD = [
     (96, "no such column", CSV, "audit data.csv --label Specis", 3, "Did you mean 'species'"),
     (96, "damaged Parquet", b"PAR1 and no more", PARQUET, 3, "data.parquet is damaged"),
     (96, "no Parquet", CSV, PARQUET, 3, "is not a Parquet file"),
+    (
+        96,
+        "a word for a number",
+        CSV + "1,abc,cat\n",
+        AUDIT,
+        3,
+        "line 82, column 'weight': 'abc' is",
+    ),
+    (
+        96,
+        "no such text",
+        CSV,
+        f"{AUDIT} --text siez",
+        3,
+        r"no column 'siez'. Did you mean 'size'\?",
+    ),
     (97, "duplicate", "size,size,species\n1,2,cat\n", AUDIT, 3, "more than one column 'size'"),
     (97, "nameless column", ",size,species\n1,2,cat\n", AUDIT, 3, "column 1 of 3 has no name"),
     (98, "header of 22 TiB", with_proba(HUGE), PROBA, None, "is not an array|Not enough memory"),
@@ -365,6 +381,14 @@ def test_a_label_seen_once_is_noted_and_audited():  # fault 23
 def test_a_label_seen_once_is_audited_where_noise_is_estimated():  # fault 23
     Path("data.csv").write_text(CSV + "3,-9,zebra\n")
     found = called("audit", "data.csv", "--label", "species", "--jobs", "1")
+    assert found.code == 0, found.err
+
+
+def test_a_word_among_numbers_is_read_if_its_column_is_declared_as_text():
+    Path("data.csv").write_text(CSV + "1,abc,cat\n")
+    words = ("fit", "data.csv", "--label", "species", "--text", "weight", *QUICK)
+    assert called(*words).code == 0
+    found = called("predict", "data-model", "data.csv")
     assert found.code == 0, found.err
 
 

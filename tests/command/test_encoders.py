@@ -66,6 +66,41 @@ def test_a_cell_that_does_not_fit_its_column_is_refused_by_line(file):
         )
 
 
+@pytest.mark.parametrize("repeat", [1, 2], ids=["distinct", "repeated"])
+def test_a_word_among_numbers_is_refused_by_line(repeat, file):
+    cells = [f"{i // repeat}" for i in range(40)]
+    cells[5], cells[6] = "abc", "n/a"
+    path = file("x\n" + "\n".join(cells))
+    message = (
+        r"data.csv, line 7, column 'x': 'abc' is not a number, but 38 of 39 cells of its column "
+        r"are. Correct the cell, or empty it. .*--text \(in Python: text=\)"
+    )
+    for columns in (None, ["x"]):
+        with pytest.raises(TableError, match=message):
+            Features.fit(read_table(path), columns=columns)
+    features = Features.fit(read_table(path), text=["x"])
+    assert (features.used, features.ignored) == (["x"], [])
+    assert "x = abc" in features.feature_names
+
+
+def test_a_mixture_of_words_and_numbers_is_text():
+    for cells in (["1"] * 17 + ["S", "M", "L"], ["1", "2", "S"]):
+        assert fit_column(column(*cells), named=False).encoder.kind == "categories"
+
+
+def test_numbers_and_dates_are_categories_if_declared_as_text(file):
+    frame = pd.DataFrame(
+        {"code": [1, 2, 3] * 9, "day": pd.to_datetime(["2024-01-31"] * 26 + [None])}
+    )
+    features, X = Features.fit_transform(frame, text=["code", "day"])
+    assert features.feature_names[:3] == ["code = 1", "code = 2", "code = 3"]
+    np.testing.assert_array_equal(features.transform(frame), X)
+    with pytest.raises(TableError, match=r"no column 'cod'\. Did you mean 'code'"):
+        Features.fit(frame, text=["cod"])
+    with pytest.raises(TableError, match="without labels and groups, has no column 'code'"):
+        Features.fit(frame, text=["code"], label="code")
+
+
 def test_words_for_missing_count_only_among_numbers(file):
     frame = read_table(file("a,b,c\n1,NA,x\n?,u,y\nNaN, v,x\n 4 ,w,y\n"))
     features, X = Features.fit_transform(frame)

@@ -140,6 +140,49 @@ def test_damaged_or_newer_features_are_refused(mixed, tmp_path):
         Features.load(tmp_path)
 
 
+def forge(change):
+    """Return a function that changes features.json by a function of its content."""
+
+    def forged(folder):
+        file = folder / "features.json"
+        content = json.loads(file.read_text())
+        change(content)
+        file.write_text(json.dumps(content))
+
+    return forged
+
+
+def forge_arrays(**change):
+    def forged(folder):
+        np.savez(folder / "features.npz", **dict(np.load(folder / "features.npz")) | change)
+
+    return forged
+
+
+@pytest.mark.parametrize(
+    ("forged", "message"),
+    [
+        (forge(lambda c: c.update(gaps=[99])), r"gaps are \[99\]; it has \d+ features"),
+        (forge(lambda c: c.update(gaps=[-1])), r"gaps are \[-1\]"),
+        (forge(lambda c: c.update(gaps=[0.5])), r"gaps are \[0.5\]"),
+        (forge(lambda c: c.update(encoders=[])), r"its columns are \[\]"),
+        (forge(lambda c: c["encoders"].append(c["encoders"][0])), "its columns are "),
+        (forge(lambda c: c["encoders"][0].update(names=[])), "'size' has 1 features and 0 names"),
+        (forge(lambda c: c["encoders"][2]["values"].pop()), "'color' has 3 features and 4 names"),
+        (forge(lambda c: c["encoders"][6].update(parts=["year"])), "KeyError: 'year'"),
+        (forge(lambda c: c["encoders"][4].update(analyzer="x")), "analyzer is 'x'; it is word"),
+        (forge(lambda c: c.update(image_shape=[8, 8])), r"image_shape is \(8, 8\); it has"),
+        (forge_arrays(medians=np.ones(3)), r"medians must be \d+ finite numbers"),
+        (forge_arrays(idf4=np.full(2**14, np.nan)), "the arrays of 'city' must be finite"),
+    ],
+)
+def test_features_that_do_not_fit_together_are_refused(forged, message, mixed, tmp_path):
+    Features.fit(mixed, label="label", impute=True).save(tmp_path)
+    forged(tmp_path)
+    with pytest.raises(ValueError, match=r"features\.json cannot be loaded: .*" + message):
+        Features.load(tmp_path)
+
+
 def test_imputed_features_have_no_gaps_and_say_where_they_were():
     frame = pd.DataFrame({"a": ["1", None, "3", "9"], "b": ["1", "2", "4", "4"]})
     features, X = Features.fit_transform(frame, impute=True)

@@ -8,6 +8,7 @@ import pytest
 from looselabels._files import new_folder
 from looselabels.command.places import check_file, check_folder
 from tests.command.calls import files
+from tests.test_files import interrupt_mkdir
 
 WRITTEN = {"summary.json": None, "model": {"classifier": {"arrays.npz": None}}}
 check = partial(check_folder, written=WRITTEN)
@@ -67,6 +68,13 @@ def test_a_folder_that_appears_while_results_are_computed_is_kept(tmp_path):
         write()
     assert files(tmp_path) == ["out"]
     assert files(tmp_path / "out") == ["thesis.txt"]
+
+
+def test_an_interrupted_check_leaves_no_trace(tmp_path, monkeypatch):
+    interrupt_mkdir(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        check_folder(tmp_path / "out", False, {})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_checking_leaves_no_trace(tmp_path):

@@ -3,10 +3,14 @@
 import gzip
 import io
 import os
+import random
 import threading
+import tracemalloc
+from contextlib import suppress
 
 import pytest
 
+from looselabels.command import sources
 from looselabels.command.tables import (
     TableError,
     add_columns,
@@ -89,6 +93,15 @@ def test_a_mark_line_ends_quotes_and_blank_lines_change_nothing(content, file):
         frame = read_table(path)
         assert list(frame.columns) == ["a", "b"]
         assert cells(frame) == [["1", "2"]]
+
+
+@pytest.mark.parametrize("size", [20, 100])
+def test_a_mark_at_the_start_of_a_cell_is_part_of_it(size, file, monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK", size)  # so that blocks of rows begin with a mark
+    rows = [["\ufeff1", "2"], ["\ufeff3", "\ufeff4"], ["\ufeff5", "6"]]
+    path = file("\ufeffa,b\n" + "".join(",".join(row) + "\n" for row in rows))
+    assert list(read_table(path).columns) == ["a", "b"]
+    assert cells(read_table(path)) == rows
 
 
 def test_only_an_empty_cell_is_missing(file):
@@ -190,6 +203,83 @@ def test_blocks_do_not_need_the_whole_file_in_memory(tmp_path):
         most = max(most, pa.total_allocated_bytes() - before)
         assert len(block) == 5000
     assert most < 50e6
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_blocks_end_where_rows_end_whatever_the_quotes(number, file, monkeypatch):
+    choices, draw = ["1", "x y", '"3"', '"4,\n5"', '6"', '"7""8,\n"', ""], random.Random(number)
+    lines = [f"{draw.choice(choices)},{draw.choice(choices)}" for _ in range(50)]
+    path = file("a,b\n" + draw.choice(["\n", "\r\n"]).join(lines))
+    whole = read_table(path)
+    assert len(whole) == 50
+    monkeypatch.setattr(sources, "BLOCK", 40)
+    assert cells(read_table(path)) == cells(whole)
+
+
+def test_a_row_longer_than_a_block_is_named(file, stdin, monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK", 40)
+    content = "a,b\n1,2\n\n" + "3," + "4" * 90 + "\n5,6\n"
+    with pytest.raises(TableError, match=r"data.csv, line 4: a row is longer than 40 bytes"):
+        read_table(file(content))
+    stdin(content.encode())
+    with pytest.raises(TableError, match=r"stdin, line 4: a row is longer"):
+        list(read_blocks("-"))
+
+
+@pytest.mark.parametrize("content", ["a,b\n1,2\n3,4\n", "a,b\n1\n3,4\n"], ids=["good", "ragged"])
+def test_no_thread_of_pyarrow_reads_the_stream(content, file, monkeypatch):
+    threads, checked = set(), sources.Utf8._checked
+
+    def spy(text, data):
+        threads.add(threading.get_ident())
+        return checked(text, data)
+
+    monkeypatch.setattr(sources.Utf8, "_checked", spy)
+    with suppress(TableError):
+        read_table(file(content))
+    assert threads == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("start", [b"a,b\n1,", b'a,b\n1,"', b"a,b", b'a,"b'])
+def test_a_long_row_in_a_small_file_needs_little_memory(start, file):
+    path = file(gzip.compress(start + b"x" * 100_000_000, 1), "data.csv.gz")
+    tracemalloc.start()
+    with pytest.raises(TableError, match=r"data.csv.gz.*line \d: .*longer than 8,388,608 bytes"):
+        list(read_blocks(path))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 80e6
+
+
+def test_a_long_json_line_is_named(file, monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK", 40)
+    with pytest.raises(TableError, match=r"x.jsonl, line 2: longer than 40 bytes"):
+        read_table(file('{"a": 1}\n{"a": "' + "x" * 90 + '"}\n', "x.jsonl"))
+
+
+def test_a_small_file_with_millions_of_rows_is_refused_before_memory_is_full(file, monkeypatch):
+    path = file(b"", "x.parquet")
+    pq.write_table(pa.table({"a": pa.nulls(3_000_000, pa.float64())}), path)
+    monkeypatch.setattr(sources, "_free_memory", lambda: 2**26)
+    before = pa.total_allocated_bytes()
+    with pytest.raises(
+        MemoryError, match=r"x.parquet has more than \d+,\d+ rows, .*0.1 GiB that are free"
+    ):
+        read_table(path)
+    assert pa.total_allocated_bytes() - before < 2**26
+    assert sum(map(len, read_blocks(path))) == 3_000_000  # these are not kept
+    assert sources._free_memory() > 0
+
+
+def test_a_lack_of_memory_is_not_a_damaged_file(file, monkeypatch):
+    def fail(*_, **__):
+        raise pa.ArrowMemoryError("realloc of size 9 failed")
+
+    path = file(b"", "x.parquet")
+    pq.write_table(pa.table({"a": [1]}), path)
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", fail)
+    with pytest.raises(MemoryError, match=r"x.parquet cannot be read, realloc of size 9 failed"):
+        read_table(path)
 
 
 def test_a_pipe_is_read_once(tmp_path):

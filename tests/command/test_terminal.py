@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -94,6 +95,22 @@ def test_a_path_is_shown_relative_to_the_current_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert str(shortest(tmp_path / "out" / "report.html")) == "out/report.html"
     assert shortest(tmp_path.parent) == tmp_path.parent
+
+
+def test_streams_that_were_closed_do_not_become_files(tmp_path):
+    code = (
+        "import os, sys\n"
+        "from looselabels.command.terminal import open_closed_streams\n"
+        "open_closed_streams()\n"
+        "file = open('result', 'w')\n"
+        "assert sys.stdout is None\n"
+        "print(file.fileno() > 2, repr(sys.stdin.read()), file=file)\n"
+        "print('a message', file=sys.stderr, flush=True)\n"
+        "os.write(1, b'of a C library')\n"
+    )
+    command = f"{shlex.join([sys.executable, '-c', code])} <&- >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], cwd=tmp_path).returncode == 0
+    assert (tmp_path / "result").read_text() == "True ''\n"
 
 
 def test_a_pipe_that_was_closed_does_not_fail_at_exit(monkeypatch):

@@ -394,6 +394,17 @@ def test_the_bootstrap_is_wider_if_x_does_not_determine_the_class(rng):
     assert (high - low).mean() > 1.1 * np.subtract(*found.interval()[::-1]).mean()
 
 
+def test_the_bootstrap_contains_the_estimate_however_few_draws_there_are(rng):
+    label_proba = rng.dirichlet([1, 1], 60)
+    index = (rng.random(60) < label_proba[:, 1]).astype(int)
+    design = np.array([[0.8, 0.2], [0.2, 0.8]])
+    low, high = bootstrap(label_proba, index, design, n_draws=1, random_state=0)
+    found = estimate_transition(label_proba, index, design).transition
+    assert (low <= found).all()
+    assert (found <= high).all()
+    assert (low < high).any()
+
+
 def test_rows_of_weight_zero_are_not_drawn(rng):
     label_proba, labels, _ = gaussians(rng, NOISE, n_samples=100)
     wrong = np.where(np.arange(100) < 50, labels, 1 - labels)

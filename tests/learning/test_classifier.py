@@ -579,6 +579,35 @@ def test_columns_and_feature_names():
     assert DecoupledClassifier(GaussianNB()).fit(lazy, HALF).score(lazy, PETS) == 1
 
 
+def test_one_row_is_not_enough_to_fit():
+    with pytest.raises(ValueError, match=r"fit needs at least two samples; y has n_samples=1"):
+        DecoupledClassifier().fit(X_PETS[:1], HALF[:1])
+
+
+def test_a_class_whose_rows_have_no_weight_is_as_good_as_absent():
+    y = np.arange(90) % 3
+    X = np.random.default_rng(0).standard_normal((90, 3)) + 3 * np.eye(3)[y]
+    weight = np.where(y == 2, 0.0, 1.0)
+    clf = DecoupledClassifier(LogisticRegression(), random_state=0).fit(X, y, weight)
+    assert_allclose(clf.class_prior_, [0.5, 0.5, 0])
+    assert clf.predict_proba(X)[:, 2].max() < 1e-3
+
+
+def test_two_columns_of_one_name_are_named():
+    frame = pandas.DataFrame(X_PETS, columns=["weight", "weight"])
+    with pytest.raises(ValueError, match=r"^X has more than one column 'weight'; rename them"):
+        DecoupledClassifier(GaussianNB()).fit(frame, HALF)
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf])
+@pytest.mark.parametrize("estimator", [None, GaussianNB()])
+def test_infinite_features_are_refused(number, estimator):
+    X = X_PETS.copy()
+    X[3, 1] = number
+    with pytest.raises(ValueError, match="contains infinity"):
+        DecoupledClassifier(estimator).fit(X, HALF)
+
+
 def test_raw_text():
     texts = ["purr purr meow", "bark woof bark"] * 30
     y = np.where(np.arange(60) % 4 > 1, None, np.tile(["cat", "dog"], 30))

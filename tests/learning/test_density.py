@@ -350,6 +350,12 @@ def test_sparse_features_are_refused(rng, container):
         KernelDensityClassifier().fit(container(X), y)
 
 
+def test_missing_features_are_refused():
+    X = np.array([[0.0], [np.nan], [1.0], [2.0]])
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        KernelDensityClassifier(1.0).fit(X, [0, 0, 1, 1])
+
+
 @pytest.mark.parametrize(
     ("priors", "message"),
     [

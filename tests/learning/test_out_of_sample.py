@@ -128,6 +128,50 @@ def test_columns_are_aligned_by_name():
     assert_array_equal(aligned[:, 2], 0)
 
 
+class Gaps(GaussianNB):
+    """Predicts NaN for the second row."""
+
+    def predict_proba(self, X):
+        proba = super().predict_proba(X)
+        proba[1] = np.nan
+        return proba
+
+
+class Half(GaussianNB):
+    """Predicts in half precision."""
+
+    def predict_proba(self, X):
+        return super().predict_proba(X).astype(np.float16)
+
+
+def test_predictions_in_half_precision_are_used_in_single_precision():
+    X, index = data()
+    clf = DecoupledClassifier(Half(), refit=False, calibrate=None).fit(X, index)
+    exact = DecoupledClassifier(GaussianNB(), refit=False, calibrate=None).fit(X, index)
+    assert clf.predict_proba(X).dtype == np.float32
+    assert_allclose(clf.predict_proba(X), exact.predict_proba(X), atol=1e-3)
+
+
+def test_probabilities_in_half_precision_from_a_model_elsewhere_are_enough():
+    X, index = data()
+    label_proba = GaussianNB().fit(X, index).predict_proba(X)
+    clf = DecoupledClassifier().fit_from_proba(label_proba.astype(np.float16), index)
+    assert_allclose(clf.predict_proba(label_proba), clf.class_proba_, atol=0.01)
+
+
+@pytest.mark.parametrize("calibrate", ["classes", "temperature", "marginals", None])
+def test_a_prediction_that_is_nan_is_an_error_whatever_calibrates_it(calibrate):
+    X, index = data()
+    message = r"predict_proba of Gaps must hold numbers that are finite .* row 1, column 0 is nan"
+    with pytest.raises(ValueError, match=message):
+        DecoupledClassifier(Gaps(), calibrate=calibrate).fit(X, index)
+    frozen = FrozenEstimator(GaussianNB().fit(X, index))
+    clf = DecoupledClassifier(frozen, calibrate=calibrate, refit=False).fit(X, index)
+    clf.estimator_ = FrozenEstimator(Gaps().fit(X, index))
+    with pytest.raises(ValueError, match="row 1, column 0 is nan"):
+        clf.predict_proba(X)
+
+
 def test_test_folds_must_cover_all_rows():
     X, index = data()
     with pytest.raises(ValueError, match=r"cv leaves 60 rows \(first: row 60\) out of every test"):

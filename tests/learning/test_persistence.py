@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import warnings
@@ -77,13 +78,18 @@ class Majority(ClassifierMixin, BaseEstimator):
         return np.tile(self.shares_, (len(X), 1))
 
 
-@pytest.fixture
-def model(tmp_path):
-    """A saved model, in a folder that holds nothing else."""
-    folder = tmp_path / "models" / "pets"
-    folder.parent.mkdir()
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A saved model, which no test changes."""
+    folder = tmp_path_factory.mktemp("models") / "pets"
     save(decoupled(FOREST).fit(X, Y), folder)
     return folder
+
+
+@pytest.fixture
+def model(saved, tmp_path):
+    """A saved model, in a folder that holds nothing else."""
+    return Path(shutil.copytree(saved, tmp_path / "models" / "pets"))
 
 
 def assert_same_model(clf, again, X, y):
@@ -253,6 +259,12 @@ def test_a_link_to_a_model_stays_a_link(model, tmp_path):
     assert isinstance(load(model).estimator_.estimator, GaussianNB)
 
 
+def test_files_have_exactly_the_names_that_are_documented(saved, tmp_path):
+    assert {file.name for file in saved.iterdir()} <= set(persistence.FILES)
+    save(load(saved), tmp_path / "model.v2")  # no .npz is appended to a name with a dot
+    assert [file.name for file in tmp_path.iterdir()] == ["model.v2"]
+
+
 def test_the_folder_must_exist(model, tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere is not a folder; create it first"):
         save(load(model), tmp_path / "nowhere" / "model")
@@ -312,6 +324,23 @@ def test_a_replacement_that_fails_half_way_is_undone(failure, model, monkeypatch
         save(clf, model, overwrite=True)
     assert os.listdir(model.parent) == ["pets"]
     assert_array_equal(load(model).predict_proba(X), before)
+
+
+def test_load_says_where_a_killed_save_left_the_old_model(model):
+    old = model.rename(model.with_name(f".{model.name}.writing-1.old"))
+    with pytest.raises(FileNotFoundError, match=rf"killed left the old model in .*{old.name}"):
+        load(model)
+
+
+def test_a_current_folder_that_is_gone_is_named(model, monkeypatch):
+    clf, gone = load(model), model.with_name("gone")
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for use in (load, partial(save, clf)):
+        with pytest.raises(FileNotFoundError, match="new cannot be found: the current folder was"):
+            use("new")
+    save(clf, model, overwrite=True)
 
 
 def test_what_killed_saves_left_is_removed_a_day_later(model):
@@ -394,7 +423,11 @@ def refused(model, file, message):
         (lambda c: c["sources"].pop("noise"), r"sources lacks \['noise'\]"),
         (lambda c: c["sources"].update(noise="guessed"), "source .* 'guessed'"),
         (lambda c: c["calibration"].update(power=0), "power must be positive and finite.* 0.0"),
-        (lambda c: c["calibration"].update(floor=2), "floor from 0 to 1; they are .*2.0"),
+        (lambda c: c["calibration"].update(floor=2), r"floor from 0 to 1, .*; they are .*2\.0"),
+        (
+            lambda c: c["class_calibration"].update(floor=[0.1] * 9),
+            r"floor from 0 to 1, one number or one for each of \('cat', 'dog'\); they are",
+        ),
         (lambda c: c["calibration"].update(power="\x1b[31m"), r"could not convert .* '\\x1b"),
         (lambda c: c["calibration"].update(power=float("nan")), "NaN is not allowed"),
         (lambda c: c.update(strength="-1"), "strength must be 0 or more"),
@@ -404,6 +437,16 @@ def refused(model, file, message):
         (lambda c: c["parameters"].update(colour="red"), "unexpected keyword argument 'colour'"),
         (lambda c: c["parameters"].update(class_prior=[1]), r"class_prior has shape \(1,\)"),
         (lambda c: c["transition"].update(schema=9), "has schema 9"),
+        (lambda c: c.update(n_iter=-1), "n_iter must be a whole number from 0; it is -1"),
+        (lambda c: c.update(n_rounds="one"), "n_rounds must be a whole number from 0; it is 'one'"),
+        (lambda c: c.update(n_features_in=2.5), "n_features_in must be a whole number from 0"),
+        (lambda c: c.update(feature_names_in=["a"]), "does not name each of the features"),
+        (lambda c: c.update(feature_names_in=[1, 2]), "does not name each of the features"),
+        (
+            lambda c: c.update({"scikit-learn": "1.0\x1b]0;owned\x07"}),
+            r"'1.0\\x1b\]0;owned\\x07' is no version of scikit-learn",
+        ),
+        (lambda c: c.update(looselabels="9" * 10**6), "9… is no version of looselabels"),
         (lambda c: c["transition"]["proba"].pop(), r"transition has shape \(1, 3\)"),
     ],
 )
@@ -452,6 +495,11 @@ def test_flipped_bytes_never_pass_unnoticed(file, model):
         ({"class_prior": np.array(["a", None], dtype=object)}, "Object arrays cannot be loaded"),
         ({"label_weights": np.ones((3, 3))}, r"label_weights has shape \(3, 3\)"),
         ({"factor": np.array([1, np.nan, 1])}, "factor of 'dog' is nan"),
+        ({"class_prior": np.array([0.5, 0.6])}, "class_prior must sum to 1; it sums to 1.1"),
+        ({"class_prior_interval": np.array([[0.6, 0.1], [0.5, 0.2]])}, "low ends below high ends"),
+        ({"class_prior_interval": np.array([[0.6, 0.1], [0.5, 2]])}, "class_prior_interval of "),
+        ({"objective": np.array([1.0, np.nan])}, "objective must be a list of finite numbers"),
+        ({"objective": np.array("high")}, "objective must be a"),
         ({"extra": np.ones(1)}, r"it names \['extra'\]"),
         ({"../../x": np.ones(1)}, r"it holds the path '../../x.npy'"),
     ],

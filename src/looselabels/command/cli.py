@@ -9,12 +9,14 @@ import signal
 import sys
 import traceback
 from collections import Counter
+from errno import ENOENT
 from functools import partial
 from pathlib import Path
 
 import click
 
 from looselabels import __version__
+from looselabels._files import CURRENT_IS_GONE
 from looselabels._progress import steps
 from looselabels.command.options import (
     about_answers,
@@ -37,7 +39,13 @@ from looselabels.command.options import (
     spelling,
     unlabeled,
 )
-from looselabels.command.terminal import drop_broken_stdout, print_line, progress, shortest
+from looselabels.command.terminal import (
+    drop_broken_stdout,
+    open_closed_streams,
+    print_line,
+    progress,
+    shortest,
+)
 
 OK, BUG, USAGE, DATA, NOT_CONVERGED, IO, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 5, 130, 143
 SUFFIX = (  # of a file with a table
@@ -90,6 +98,7 @@ def entry():
         raise Terminated
 
     signal.signal(signal.SIGTERM, terminate)
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # show a code for a character that it lacks
             stream.reconfigure(errors="backslashreplace")
@@ -117,6 +126,8 @@ def _without_number(error, text):
     """Return the message of an operating system error without "[Errno 28]"."""
     if not error.strerror:
         return text
+    if error.errno == ENOENT and error.filename is None:
+        return CURRENT_IS_GONE[0].upper() + CURRENT_IS_GONE[1:]  # only os.getcwd names no file
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 

@@ -15,6 +15,7 @@ from looselabels._validation import short_repr, some_of
 from looselabels.command.tables import NUMBER, TableError, is_text, pa, pc, pd, row_location
 
 MIN_ROWS_OF_IDENTIFIER = 20  # in fewer rows, distinct values are no sign of an identifier
+MIN_ROWS_OF_NUMBERS = 10  # in fewer rows, a word among numbers is no sign of a typing error
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers or dates
 MAX_CATEGORIES = 40
 N_HASHES, N_COMPONENTS, N_SAMPLES = 2**14, 20, 10_000  # of a text column
@@ -34,14 +35,14 @@ class Column(NamedTuple):
     cells: Any  # a pyarrow array; text is large_string
     frame: Any
 
-    def error(self, position, reason) -> TableError:
+    def error(self, position, reason, hint="") -> TableError:
         """Return the error about one cell, or about the whole column if `position` is None."""
         name = short_repr(self.name)
         if position is None:
             return TableError(f"Column {name} {reason}; it holds {self.cells.type}.")
         value = short_repr(self.cells[position].as_py())
         where = f"{row_location(self.frame, position)}, column {name}"
-        return TableError(f"{where}: {value} {reason}. Correct the cell, or empty it.")
+        return TableError(f"{where}: {value} {reason}. Correct the cell, or empty it.{hint}")
 
 
 class FittedColumn(NamedTuple):
@@ -66,6 +67,14 @@ def fit_column(column: Column, named: bool) -> FittedColumn:
         return found
     if not is_text(cells.type):
         return FittedColumn(name, why=f"it holds {cells.type}, which is not supported")
+    _check_not_almost_numbers(column)
+    return fit_text(column, named)
+
+
+def fit_text(column: Column, named: bool) -> FittedColumn:
+    """Return the same for a column whose cells are words, whatever they look like."""
+    column = column._replace(cells=column.cells.cast(pa.large_string()))
+    name, cells = column.name, column.cells
     texts = cells.unique().drop_null().to_pylist()
     if len(texts) == 1 and not cells.null_count:
         return FittedColumn(name, why=f"every cell is {short_repr(texts[0])}")
@@ -121,8 +130,7 @@ class Numbers(Encoder):
             return _narrow(column, values)
         if not is_text(column.cells.type):
             raise column.error(None, "should hold numbers")
-        fits = pc.match_substring_regex(_without_missing(column.cells), NUMBER)
-        position = pc.index(fits, False).as_py()
+        position = pc.index(_look_like_numbers(column.cells), False).as_py()
         raise column.error(position, "is not a number, but its column holds numbers")
 
 
@@ -148,6 +156,27 @@ def _without_missing(cells):
     trimmed = pc.utf8_trim_whitespace(cells)
     missing = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(MISSING, cells.type))
     return pc.if_else(missing, None, trimmed)
+
+
+def _look_like_numbers(cells):
+    """Return whether each cell is a number; null where it is missing."""
+    return pc.match_substring_regex(_without_missing(cells), NUMBER)
+
+
+def _check_not_almost_numbers(column):
+    """Raise if only a few cells are not numbers: a typing error would turn all of them into words.
+
+    Few means one cell, or one in twenty.
+    """
+    fits = _look_like_numbers(column.cells)
+    n_cells, n_numbers = len(fits) - fits.null_count, pc.sum(fits).as_py()
+    if n_cells < MIN_ROWS_OF_NUMBERS or n_cells - n_numbers > max(1, n_cells // 20):
+        return
+    raise column.error(
+        pc.index(fits, False).as_py(),
+        f"is not a number, but {n_numbers:,} of {n_cells:,} cells of its column are",
+        " If the column holds words, name it with --text (in Python: text=).",
+    )
 
 
 def _note_missing(column, missing) -> str:
@@ -306,6 +335,10 @@ class Text(Encoder):
         if {self.idf.shape, self.components.shape[1:]} != {(N_HASHES,)}:
             name = short_repr(self.column)
             raise ValueError(f"the arrays of the text column {name} have the wrong shape.")
+        if self.analyzer not in ("word", "char_wb"):
+            raise ValueError(f"analyzer is {short_repr(self.analyzer)}; it is word or char_wb.")
+        if not (np.isfinite(self.idf).all() and np.isfinite(self.components).all()):
+            raise ValueError(f"the arrays of {short_repr(self.column)} must be finite numbers.")
 
     @classmethod
     def fit(cls, column, texts):

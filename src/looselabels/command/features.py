@@ -15,7 +15,7 @@ import numpy as np
 from looselabels import __version__
 from looselabels._files import check_archive, reading
 from looselabels._validation import short_repr, some_of
-from looselabels.command.encoders import ENCODERS, Column, Numbers, fit_column
+from looselabels.command.encoders import ENCODERS, Column, Numbers, fit_column, fit_text
 from looselabels.command.images import Images, fit_images
 from looselabels.command.tables import (
     TableError,
@@ -82,13 +82,13 @@ class Features:
         return names + [f"{names[i]} is missing" for i in self._gaps]
 
     @classmethod
-    def fit(cls, frame, *, label=None, columns=None, impute=False):
+    def fit(cls, frame, *, label=None, columns=None, impute=False, text=()):
         """Return the features of tables like `frame`; see `fit_transform`."""
-        return cls.fit_transform(frame, label=label, columns=columns, impute=impute)[0]
+        return cls.fit_transform(frame, label=label, columns=columns, impute=impute, text=text)[0]
 
     @classmethod
     def fit_transform(
-        cls, frame, *, label=None, groups=None, columns=None, impute=False, image=None
+        cls, frame, *, label=None, groups=None, columns=None, impute=False, image=None, text=()
     ):
         """Return the features of tables like `frame`, and the matrix of `frame`.
 
@@ -108,12 +108,18 @@ class Features:
         image : str, default=None
             A column of paths of image files, relative to the folder of the table. Other columns
             of such paths are recognized if the files exist.
+        text : sequence of str, default=()
+            Columns of words, even if most of their cells look like numbers, dates or identifiers.
         """
-        chosen, named = _columns(frame, _chosen(frame, label, groups, columns)), columns is not None
+        names, named = _chosen(frame, label, groups, columns), columns is not None
+        for name in text:
+            check_columns(names, name, "The table, without labels and groups,")
         found = [
-            fit_images(column, declared=column.name == image, named=named)
+            fit_text(column, named=True)
+            if column.name in text
+            else fit_images(column, declared=column.name == image, named=named)
             or fit_column(column, named)
-            for column in chosen
+            for column in _columns(frame, names)
         ]
         pixels = _pixels(found)
         ignored = [(f.column, f.why) for f in found if f.why and f.column not in pixels]
@@ -196,7 +202,33 @@ class Features:
             features.file = content.get("file")
             features._gaps = content["gaps"]
             features._medians = arrays.get("medians")
+            features._check()
             return features
+
+    def _check(self):
+        """Raise if what was loaded does not fit together."""
+        n_features = sum(_checked_width(encoder) for encoder in self._encoders)
+        if not n_features or len(set(self.used)) < len(self._encoders):
+            raise ValueError(f"its columns are {short_repr(self.used)}.")
+        if not set(self._gaps) <= set(range(n_features)) or (self._gaps and self._medians is None):
+            raise ValueError(f"gaps are {short_repr(self._gaps)}; it has {n_features} features.")
+        if self._medians is not None and not (
+            self._medians.shape == (n_features,) and np.isfinite(self._medians).all()
+        ):
+            raise ValueError(f"medians must be {n_features} finite numbers.")
+        if self.image_shape is not None and np.prod(self.image_shape) != n_features:
+            raise ValueError(f"image_shape is {self.image_shape}; it has {n_features} features.")
+
+
+def _checked_width(encoder) -> int:
+    """Return the number of features of a loaded encoder, which encodes an empty cell as a test."""
+    if not isinstance(encoder, Images):  # they check their sizes themselves, and need pillow
+        column = Column(encoder.column, pa.nulls(1, pa.large_string()), None)
+        width = encoder.encode(column).size
+        if width != len(encoder.names):
+            name = short_repr(encoder.column)
+            raise ValueError(f"column {name} has {width} features and {len(encoder.names)} names.")
+    return len(encoder.names)
 
 
 # ----------------------------------------------------------------------------------------- columns

@@ -22,6 +22,7 @@ from looselabels.command.sources import (
 )
 
 EXCEL_ROWS = 2**20  # the most that Excel writes
+ROWS_AT_ONCE = 2**16  # of a Parquet file: a few kilobytes can hold millions of equal rows
 
 
 def parquet_batches(stream, source, n_rows, label):
@@ -30,9 +31,9 @@ def parquet_batches(stream, source, n_rows, label):
     try:
         file = pq.ParquetFile(stream)
         check_columns(file.schema_arrow.names, label, source.name)
-        yield from file.iter_batches(batch_size=n_rows)
+        yield from file.iter_batches(batch_size=min(n_rows, ROWS_AT_ONCE))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise TableError(f"{source.name} is damaged: {one_line(error)}") from error
+        raise _arrow_error(error, source) from error
 
 
 def feather_batches(stream, source, n_rows, label):
@@ -48,7 +49,14 @@ def feather_batches(stream, source, n_rows, label):
             batch.validate(full=True)  # Arrow follows offsets of a damaged file out of its memory
             yield batch
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise TableError(f"{source.name} is damaged: {one_line(error)}") from error
+        raise _arrow_error(error, source) from error
+
+
+def _arrow_error(error, source):
+    """Return the error to raise for one of pyarrow: a file too large for memory is not damaged."""
+    if isinstance(error, MemoryError):
+        return MemoryError(f"{source.name} cannot be read, {one_line(error)}")
+    return TableError(f"{source.name} is damaged: {one_line(error)}")
 
 
 def _check_seekable(stream, source, kind):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from looselabels._files import left_behind, resolved
 from looselabels._names import listed, shown
 from looselabels.auditing.audit import audit
 from looselabels.command import features as columns
@@ -36,8 +37,10 @@ def write_model(folder: Path, clf, features: Features | None) -> None:
 def read_model(folder: Path) -> tuple[DecoupledClassifier, Features]:
     """Return the classifier and the features of a model."""
     if not folder.exists():
+        left = left_behind(resolved(folder)) or left_behind(resolved(folder).parent)
+        hint = "" if left is None else f" A command that was killed left the old one in {left}."
         raise FileNotFoundError(
-            f"{folder} does not exist; looselabels audit and looselabels fit write a model."
+            f"{folder} does not exist; looselabels audit and looselabels fit write a model.{hint}"
         )
     if not (folder / "classifier").is_dir():
         raise ValueError(

@@ -300,6 +300,13 @@ about_model = add_options(
         "column of this name in DATA.  [default: all columns]",
     ),
     click.option(
+        "--text",
+        multiple=True,
+        metavar="COLUMN",
+        help="Column of words, even if its cells look like numbers, dates or identifiers. Can be "
+        "repeated.",
+    ),
+    click.option(
         "--image",
         metavar="COLUMN",
         help="Column of paths of image files, relative to the folder of DATA.  [default: the "

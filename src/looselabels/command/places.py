@@ -2,18 +2,22 @@
 
 import os
 import secrets
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from looselabels._files import check_parent, unexpected_files
+from looselabels._files import check_parent, resolved, restore, unexpected_files
 from looselabels._validation import some_of
 
 
 def check_file(path, force=False) -> None:
-    """Raise if a file cannot be written at `path`; "-", which is stdout, always can."""
+    """Raise if a file cannot be written at `path`; "-" is stdout, which must be open."""
     if path == "-":
+        if sys.stdout is None:
+            raise OSError("stdout is closed; name a file with -o.")
         return
-    path = Path(path).resolve()
+    path = resolved(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it.")
     check_parent(path)
@@ -38,15 +42,17 @@ def check_folder(path, force: bool, written: Mapping) -> Path:
         What a run writes, as a tree for `unexpected_files`. A folder that contains anything else
         is never replaced.
     """
-    path = Path(path).resolve()
+    path = resolved(path)
     check_parent(path)
     _check_writable(path)
+    restore(path)
     if not path.exists():
         return path
     if not path.is_dir():
         raise NotADirectoryError(f"{path} is a file; name a folder.")
-    if os.path.samefile(path, "."):
-        raise FileExistsError(f"{path} is the current folder; name a folder in it.")
+    with suppress(FileNotFoundError):  # the current folder may be gone
+        if os.path.samefile(path, "."):
+            raise FileExistsError(f"{path} is the current folder; name a folder in it.")
     if any(path.iterdir()) and not force:
         raise FileExistsError(f"{path} exists; --force replaces what an earlier run wrote there.")
     others = unexpected_files(path, written)
@@ -62,7 +68,9 @@ def _check_writable(path):
     probe = path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}")
     try:
         probe.mkdir()
-        probe.rmdir()
     except OSError as error:
         reason = f"{path.parent} is not writable ({error.strerror}); choose another folder."
         raise PermissionError(reason) from None
+    finally:  # also after Ctrl-C
+        with suppress(OSError):
+            probe.rmdir()

@@ -6,15 +6,22 @@ import gzip
 import io
 import lzma
 import os
+import re
 import sys
 import zlib
 from collections import Counter
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from difflib import get_close_matches
+
+import numpy as np
 
 from looselabels._validation import import_extra, short_repr, some_of
 
 BLOCK = 8 * 1024**2  # bytes that are parsed at once; a longer row is an error
+ROW_BYTES, COPIES = (
+    100,
+    3,
+)  # about what a row needs besides its cells, and how often cells are copied
 PACKED = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ", ".zst": b"\x28\xb5\x2f\xfd"}
 # Formats other than text, by their first bytes, with the file names that promise them.
 MAGIC = {b"PAR1": "Parquet", b"ARROW1": "Feather", b"\xff" * 4: "Feather", b"PK\3\4": "Excel"}
@@ -148,25 +155,39 @@ class Utf8:
     """A byte stream that counts lines and quotes, and raises at NUL bytes and invalid UTF-8."""
 
     def __init__(self, stream, source):
-        self.stream, self.source, self.closed = stream, source, False
+        self.stream, self.source = stream, source
         self.lines = self.quotes = 0
         self.decoder = codecs.getincrementaldecoder("utf-8")()
 
-    def read(self, size=-1) -> bytes:
-        """Return the next bytes, for pyarrow."""
-        return self._checked(self.source.unpacked(self.stream.read, size))
+    def row_blocks(self, delimiter):
+        """Yield blocks of bytes that end where a row ends; only the end of the file may be cut."""
+        rest, line = b"", self.lines + 1
+        while data := self._checked(self.source.unpacked(self.stream.read, BLOCK)):
+            data = rest + data
+            end = _end_of_rows(data, delimiter)
+            line += data.count(b"\n", 0, end)
+            if end:
+                yield data[:end]
+            rest = data[end:]
+            if len(rest) > BLOCK:
+                raise TableError(
+                    f"{self.source.name}, line {line}: a row is longer than {BLOCK:,} bytes. Is a "
+                    'quote (") not closed there?'
+                )
+        if rest:
+            yield rest
 
     def text_lines(self):
         """Yield the lines as text, the first one without a byte order mark."""
         mark = "\ufeff"
         while line := self.source.unpacked(self.stream.readline, BLOCK):
-            self._checked(line, final=len(line) < BLOCK)
-            yield line.decode(errors="replace").removeprefix(mark)
+            if len(line) == BLOCK and not line.endswith(b"\n"):
+                raise TableError(
+                    f"{self.source.name}, line {self.lines + 1}: longer than {BLOCK:,} bytes. "
+                    "Is a line end missing?"
+                )
+            yield self._checked(line, final=True).decode().removeprefix(mark)
             mark = ""
-
-    def close(self):
-        """Do not close the stream: its opener does."""
-        self.closed = True
 
     def _checked(self, data, final=False):
         whole = self.decoder.getstate()[0] + data  # starts with a character that the last block cut
@@ -185,6 +206,65 @@ class Utf8:
         self.lines += data.count(b"\n")
         self.quotes += data.count(b'"')
         return data
+
+
+def _end_of_rows(data, delimiter) -> int:
+    """Return where the last whole row ends; `data` starts with a row.
+
+    A quote at the start of a cell encloses it; any other quote is a character like others.
+    """
+    if b'"' not in data:
+        return data.rfind(b"\n") + 1
+    characters = np.frombuffer(b"\n" + data, np.uint8)
+    quotes = np.flatnonzero(characters == ord('"'))
+    before_opening = characters[quotes[::2] - 1]
+    if not np.isin(before_opening, list(b'\r\n"' + delimiter.encode())).all():
+        return _end_of_odd_rows(data, delimiter)
+    ends = np.flatnonzero(characters == ord("\n"))  # the first is before the data
+    is_outside = np.searchsorted(quotes, ends) % 2 == 0
+    return int(ends[is_outside][-1])
+
+
+def _end_of_odd_rows(data, delimiter) -> int:
+    """Return the same for rows with quotes within cells, which need to be read one by one."""
+    separators = rb"\r\n" + re.escape(delimiter.encode())
+    quoted = rb'(?<![^%b])"(?>[^"]*(?:""[^"]*)*)"' % separators
+    other = rb'(?<=[^%b])"' % separators
+    row = re.compile(rb'[^"\n]*(?:(?>%b|%b)[^"\n]*)*\n' % (quoted, other))
+    end = 0
+    while match := row.match(data, end):
+        end = match.end()
+    return end
+
+
+# ------------------------------------------------------------------------------------------ memory
+
+
+def within_memory(batches, name):
+    """Yield record batches that are all kept; raise MemoryError before they fill the memory.
+
+    A small file can hold a huge table. What is read is copied later, as text and as numbers.
+    """
+    free, size, n_rows = _free_memory(), 0, 0
+    for batch in batches:
+        size, n_rows = size + batch.nbytes + ROW_BYTES * len(batch), n_rows + len(batch)
+        if COPIES * size > free:
+            raise MemoryError(
+                f"{name} has more than {n_rows:,} rows, too many for the {free / 2**30:.1f} GiB "
+                "that are free"
+            )
+        yield batch
+
+
+def _free_memory() -> float:
+    """Return how many bytes can be used; infinity where the system does not say."""
+    free = float("inf")
+    with suppress(OSError, ValueError), open("/proc/meminfo", encoding="ascii") as file:
+        found = re.search(r"MemAvailable:\s+(\d+) kB", file.read())
+        free = 1024.0 * int(found[1]) if found else free
+    with suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
+        free = min(free, float(file.read()))  # the limit of a container, or "max"
+    return free
 
 
 # ------------------------------------------------------------------------------------------- names

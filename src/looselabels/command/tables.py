@@ -6,6 +6,7 @@ decides which columns are numbers, dates, categories or text. `formats.py` reads
 
 import csv
 import io
+from codecs import BOM_UTF8
 from contextlib import contextmanager, suppress
 from itertools import islice
 from numbers import Integral
@@ -24,6 +25,7 @@ from looselabels.command.sources import (
     pa,
     pacsv,
     pd,
+    within_memory,
 )
 from looselabels.command.sources import nearest as nearest  # modules that use tables need these
 from looselabels.command.sources import pc as pc
@@ -55,7 +57,8 @@ def read_table(source, *, label=None, delimiter=None, sheet=None):
         The sheet of an Excel file. None: the first one, with a warning if there are more.
     """
     source = Source(source, delimiter, sheet, keep=True)
-    return _frame(pa.Table.from_batches(list(_batches(source, BLOCK, label))), source)
+    batches = within_memory(_batches(source, BLOCK, label), source.name)
+    return _frame(pa.Table.from_batches(list(batches)), source)
 
 
 def read_blocks(source, n_rows=N_ROWS, *, label=None, delimiter=None, sheet=None):
@@ -160,37 +163,48 @@ def _batches(source, n_rows, label):
 
 
 def _csv_batches(stream, source, _n_rows, label):
-    """Yield batches of text; raise if a row has too few or too many cells."""
-    text = Utf8(stream, source)
+    """Yield batches of text; raise if a row has too few or too many cells.
+
+    Every block is parsed from memory. Given the stream, pyarrow would read ahead in a thread, which
+    can outlive an error and then calls Python while Python shuts down.
+    """
+    text, count, last = Utf8(stream, source), 0, None
     names = _header(text, source)
     check_columns(names, label, source.name)
-    ragged, last = [], None
-
-    def refuse(row):
-        ragged.append(row)
-        return "error"
-
-    try:
-        reader = pacsv.open_csv(
-            text,
-            pacsv.ReadOptions(use_threads=False, block_size=BLOCK, column_names=names),
-            pacsv.ParseOptions(
-                delimiter=source.delimiter, newlines_in_values=True, invalid_row_handler=refuse
-            ),
-            pacsv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                null_values=[""],
-                strings_can_be_null=True,
-                check_utf8=False,
-            ),
-        )
-        for last in reader:
+    for block in text.row_blocks(source.delimiter):
+        for last in _csv_rows(block, source, names, count):
             yield last
-    except pa.ArrowInvalid as error:
-        if not str(error).startswith("Empty CSV"):
-            raise _csv_error(source, names, ragged, error) from None
+            count += len(last)
     if text.quotes % 2 and last is not None:
         _check_last_quote(source, last)
+
+
+def _csv_rows(block, source, names, count):
+    """Return the batches of a block of whole rows, which follows `count` rows."""
+    ragged = []
+    if block.startswith(BOM_UTF8):  # it is part of the first cell, and pyarrow removes one
+        block = BOM_UTF8 + block
+
+    def refuse(row):
+        ragged.append((f"row {count + row.number}", row.actual_columns, row.text))
+        return "error"
+
+    read = pacsv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=names)
+    parse = pacsv.ParseOptions(
+        delimiter=source.delimiter, newlines_in_values=True, invalid_row_handler=refuse
+    )
+    convert = pacsv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        null_values=[""],
+        strings_can_be_null=True,
+        check_utf8=False,
+    )
+    try:
+        return pacsv.read_csv(pa.BufferReader(block), read, parse, convert).to_batches()
+    except pa.ArrowInvalid as error:
+        if str(error).startswith("Empty CSV"):  # blank lines only
+            return []
+        raise _csv_error(source, names, ragged, error) from None
 
 
 def _header(text, source) -> list[str]:
@@ -242,18 +256,14 @@ def _long_cells():
 
 def _csv_error(source, names, ragged, error) -> TableError:
     """Return the error for a malformed row; a file is read again to find the line."""
-    found = [(f"row {row.number}", row.actual_columns, row.text) for row in ragged]
     if source.can_rewind:
         for line, row in _csv_lines(source):
             if len(row) != len(names):
-                found = [(f"line {line}", len(row), source.delimiter.join(row))]
+                ragged = [(f"line {line}", len(row), source.delimiter.join(row))]
                 break
-    if not found:
-        reason = one_line(error)
-        if "straddling" in reason:
-            reason = f'a row is longer than {BLOCK} bytes. Is a quote (") not closed?'
-        return TableError(f"{source.name} cannot be read: {reason}")
-    where, count, text = found[0]
+    if not ragged:
+        return TableError(f"{source.name} cannot be read: {one_line(error)}")
+    where, count, text = ragged[0]
     hint = ' Is a quote (") not closed there?' if "\n" in text else ""
     return TableError(
         f"{source.name}, {where}: {count} cell{'' if count == 1 else 's'} where the header has "

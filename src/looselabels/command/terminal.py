@@ -39,8 +39,22 @@ def shortest(path: Path) -> Path:
     """Return the path relative to the current folder if it is in there."""
     try:
         return path.relative_to(Path.cwd())
-    except ValueError:
+    except (ValueError, FileNotFoundError):  # it is elsewhere, or the current folder is gone
         return path
+
+
+def open_closed_streams() -> None:
+    """Open what the caller has closed, as in ``2>&-``; otherwise the next file takes its number.
+
+    A closed stdin is empty and a closed stderr forgets what is written. sys.stdout stays None:
+    results without a place are an error (`check_file`).
+    """
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - until the process ends
+    if sys.stdout is None:
+        os.open(os.devnull, os.O_WRONLY)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def drop_broken_stdout() -> None:

@@ -169,12 +169,13 @@ def fit(frame, y, labels, options, notes, proba=None, known_classes=None):
 
 def _features(frame, label, options):
     """Return the features of a table and their matrix, from its columns or from a file."""
-    chosen, impute = options["features"], options["model"] in ("linear", "kernel")
+    chosen, text = options["features"], options["text"]
+    impute = options["model"] in ("linear", "kernel")
     if chosen is not None and is_feature_file(chosen):
         file = FeatureFile(chosen)
         file.check_length(len(frame))
         rows = file.of(frame, options.get("id")).drop(columns=[label], errors="ignore")
-        features, X = Features.fit_transform(rows, impute=impute)
+        features, X = Features.fit_transform(rows, impute=impute, text=text)
         features.file = file.path.name
         return features, X
     if str(chosen).endswith(".npy") and chosen not in frame.columns:
@@ -190,4 +191,5 @@ def _features(frame, label, options):
         columns=columns,
         impute=impute,
         image=options["image"],
+        text=text,
     )

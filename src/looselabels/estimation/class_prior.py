@@ -238,9 +238,8 @@ def _to_class_prior(n_rows, in_unlabeled, case_control):
         shares = (labeled + rows) / n_rows.sum(axis=1, keepdims=True)
     shares = np.column_stack([shares, np.maximum(1 - shares.sum(axis=1), 0)])
     share = shares[0]
-    low, high = quantile_interval(shares)
-    rate = labeled[0] / (labeled[0] + rows[0])
-    return ClassPrior(share, np.minimum(low, share), np.maximum(high, share), rate)
+    low, high = quantile_interval(shares, estimate=share)
+    return ClassPrior(share, low, high, labeled[0] / (labeled[0] + rows[0]))
 
 
 # ---------------------------------------------------------------------------- rows, bins, resamples

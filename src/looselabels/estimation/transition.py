@@ -161,6 +161,7 @@ def bootstrap(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of the interval of each number of T, from rows drawn with replacement.
 
+    The interval contains the estimate from all rows.
     The classifier is not fitted again, so its errors are not part of the interval. A row of weight
     2 is drawn like two rows. The other parameters are those of `estimate_transition`.
 
@@ -178,14 +179,13 @@ def bootstrap(
     weight = np.ones(len(label_proba)) if weight is None else as_counts(weight)
     rng = np.random.default_rng(random_state)
     draws = rng.multinomial(max(round(weight.sum()), 1), weight / weight.sum(), n_draws)
-    transitions = [
+    estimate, *drawn = (
         estimate_transition(
             label_proba, label_index, design, sample_weight=counts, **options
         ).transition
-        for counts in draws
-    ]
-    low, high = quantile_interval(transitions, level)
-    return low, high
+        for counts in (weight, *draws)
+    )
+    return quantile_interval(drawn, level, estimate)
 
 
 # ---------------------------------------------------------------------------------------- methods

@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from looselabels._names import as_column, read_column
+from looselabels._names import as_column, check_distinct_columns, read_column
 from looselabels._progress import each, steps
 from looselabels._renamed import warn_of_old_name
 from looselabels._validation import short_repr
@@ -310,6 +310,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             if X is None:
                 raise ValueError("X is None, but y has one label per row: it needs features.")
             X, y = indexable(X, as_column(y))
+            check_distinct_columns(X)
             validate_data(self, X, skip_check_array=True)
             design = self._design(y, _check_weight(sample_weight, X), estimator, known_classes)
             design = design._replace(groups=group_rows(X, groups))
@@ -387,6 +388,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         (X,) = indexable(X)
         if _num_samples(X) != len(design.annotations):
             raise ValueError(f"X has {_num_samples(X)} rows; Y has {len(design.annotations)}.")
+        check_distinct_columns(X)
         validate_data(self, X, skip_check_array=True)
         found = infer_from_answers(design, tol=ROUGH)
         labels = design_consensus(design, found.inference)._replace(groups=group_rows(X, groups))

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -29,6 +28,7 @@ from looselabels.learning.out_of_sample import align, stratified_folds
 from looselabels.learning.soft_labels import class_draw_sizes
 from looselabels.learning.unchanged import unchanged_on_failure
 from looselabels.learning.weighted_copies import Copies, fit_copies, weight_name
+from looselabels.learning.workers import in_parallel
 
 N_FOLDS, N_REPEATS = 3, 4
 CLASS_REPEATS = 2  # for models that learn classes, several times in a fit
@@ -83,9 +83,7 @@ class DrawnModels(MetaEstimatorMixin, BaseEstimator):
             model = fit_copies(self.estimator, X, copies_of(rows), fit_params)
             return model, align(model, _safe_indexing(X, test), len(self.classes_))
 
-        parts = Parallel(self.n_jobs, return_as="generator")(
-            delayed(fit_and_predict)(*draw) for draw in draws
-        )
+        parts = in_parallel(fit_and_predict, draws, self.n_jobs)
         self.estimators_, total = [], np.zeros((len(strata), len(self.classes_)))
         for (_, test), (model, proba) in each(zip(draws, parts, strict=True), len(draws)):
             self.estimators_.append(model)

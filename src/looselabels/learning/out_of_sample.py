@@ -21,7 +21,6 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
@@ -32,9 +31,15 @@ from sklearn.utils.validation import _check_method_params
 from looselabels._names import in_label_order
 from looselabels._progress import each, steps
 from looselabels._rows import on_simplex
-from looselabels._validation import as_numpy, check_row_stochastic
+from looselabels._validation import (
+    as_numpy,
+    check_entries,
+    check_row_stochastic,
+    single_from_half,
+)
 from looselabels.estimation.weighting import reweight
 from looselabels.learning.copies import RowGroups
+from looselabels.learning.workers import in_parallel
 from looselabels.model_selection import LabelStratifiedKFold
 
 OWN = "oob"  # folds: the estimator predicts its training rows out of sample itself
@@ -61,7 +66,7 @@ class PrecomputedProba(BaseEstimator):
     def predict_proba(self, label_proba):
         """Return label_proba after checking it; columns of a DataFrame are matched by name."""
         label_proba = in_label_order("label_proba", label_proba, self.labels)
-        label_proba = np.asarray(label_proba, dtype=float)
+        label_proba = np.asarray(single_from_half(label_proba), dtype=float)
         if label_proba.ndim != 2 or label_proba.shape[1] != len(self.labels):
             raise ValueError(
                 f"label_proba has shape {label_proba.shape}; {len(self.labels)} labels need as "
@@ -319,10 +324,8 @@ def _row_weight(fit_params, label_index):
 
 def _predict_folds(estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report, weights):
     """Return label_proba of all rows, each by the fold without it, in one weighted distribution."""
-    parts = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_predict_fold)(estimator, X, label_index, n_labels, rows, fit_params)
-        for rows in folds
-    )
+    tasks = [(estimator, X, label_index, n_labels, rows, fit_params) for rows in folds]
+    parts = in_parallel(_predict_fold, tasks, n_jobs)
     label_proba = np.zeros((len(label_index), n_labels), dtype=np.float32)
     ones = np.ones(n_labels)
     pairs = each(zip(folds, parts, strict=True), len(folds))
@@ -362,9 +365,11 @@ def _predict_fold(estimator, X, label_index, n_labels, rows, fit_params):
 def align(estimator, X, n_labels, columns=None) -> np.ndarray:
     """Return predict_proba with one column per label, whatever labels `estimator` has seen.
 
-    `columns` are the positions of its classes_; None: they are positions themselves.
+    `columns` are the positions of its classes_; None: they are positions themselves. A prediction
+    that is NaN is an error: a calibration would make it a uniform distribution.
     """
     proba = _in_numpy(estimator.predict_proba(X))
+    check_entries(f"predict_proba of {type(estimator).__name__}", proba)
     columns = estimator.classes_ if columns is None else columns
     if proba.shape[1] == n_labels and np.array_equal(columns, np.arange(n_labels)):
         return proba
@@ -375,4 +380,5 @@ def align(estimator, X, n_labels, columns=None) -> np.ndarray:
 
 def _in_numpy(proba):
     """Return predictions of an estimator that answers in the array library of its X."""
-    return proba if isinstance(proba, np.ndarray) else as_numpy("label_proba", proba)
+    proba = proba if isinstance(proba, np.ndarray) else as_numpy("label_proba", proba)
+    return single_from_half(proba)

@@ -1,6 +1,7 @@
 """Save a fitted classifier to a folder and load it again, without pickle."""
 
 import json
+import re
 import warnings
 from functools import partial
 from pathlib import Path
@@ -12,9 +13,23 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from looselabels import __version__
-from looselabels._files import check_archive, check_parent, new_folder, reading, unexpected_files
+from looselabels._files import (
+    check_archive,
+    check_parent,
+    left_behind,
+    new_folder,
+    reading,
+    resolved,
+    unexpected_files,
+)
 from looselabels._names import listed, match_names, numbers_by_name
-from looselabels._validation import check_row_stochastic, import_extra, parse_json, short_repr
+from looselabels._validation import (
+    as_numpy,
+    check_row_stochastic,
+    import_extra,
+    parse_json,
+    short_repr,
+)
 from looselabels.estimation.calibration import Calibration
 from looselabels.learning.annotated import QUALITY, quality_table
 from looselabels.learning.annotation_design import AnnotatorTransitions
@@ -105,8 +120,8 @@ def save(clf, path, *, overwrite=False) -> None:
     The folder holds ``decoupling.json``, ``arrays.npz`` and, unless the classifier was fitted by
     `fit_from_proba`, ``estimator.skops`` (needs skops); with a `refit` ``class_estimator.skops``
     as well. The folder is written completely or not at all: a model that cannot be loaded again is
-    not saved. If the process is killed at the moment of replacing an old model, both models are
-    left next to `path`, in folders named ``.<name>.writing-…``.
+    not saved. If the process is killed at the moment of replacing an old model, the next `save`
+    puts the old one back, and `load` says where it is.
 
     Everything that affects predictions is saved, and so is what was found about annotators. Results
     for the training rows are not: ``label_scores_``, ``label_proba_``, ``class_proba_``,
@@ -165,7 +180,11 @@ def load(path, *, trusted=()) -> DecoupledClassifier:
     if path.is_file():
         raise ValueError(f"{path} is a file; load reads the folder that save wrote, not a pickle.")
     if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist; load reads the folder that save wrote.")
+        left = left_behind(resolved(path))
+        hint = "" if left is None else f" A save that was killed left the old model in {left}."
+        raise FileNotFoundError(
+            f"{path} does not exist; load reads the folder that save wrote.{hint}"
+        )
     with reading(path / DECOUPLING) as handle:
         content = _read_json(handle)
         clf = _read_decoupling(content)
@@ -341,6 +360,9 @@ def _read_json(handle) -> dict:
     if content["estimator"] not in ESTIMATORS:
         found = short_repr(content["estimator"])
         raise ValueError(f"estimator must be one of {ESTIMATORS}; it is {found}.")
+    for name in ("looselabels", "scikit-learn"):  # a warning may print them
+        if not re.fullmatch(r"[\w.+!-]{1,40}", str(content[name]), re.ASCII):
+            raise ValueError(f"{short_repr(content[name])} is no version of {name}.")
     return content
 
 
@@ -396,24 +418,37 @@ def _read_decoupling(content) -> DecoupledClassifier:
         wrong_share_interval=_read_interval(content["wrong_share_interval"]),
     )
     clf.classes_, clf.labels_ = map(as_name_array, (transition.classes, transition.labels))
-    clf.calibration_ = _read_calibration(content["calibration"])
-    clf.class_calibration_ = _read_calibration(content["class_calibration"])
-    clf.n_iter_, clf.converged_ = int(content["n_iter"]), bool(content["converged"])
-    clf.n_rounds_, losses = int(content["n_rounds"]), content["candidate_losses"]
+    clf.calibration_ = _read_calibration(content["calibration"], transition.labels)
+    clf.class_calibration_ = _read_calibration(content["class_calibration"], transition.classes)
+    clf.n_iter_, clf.n_rounds_ = (_read_count(content, name) for name in ("n_iter", "n_rounds"))
+    clf.converged_, losses = bool(content["converged"]), content["candidate_losses"]
     clf.candidate_losses_ = None if losses is None else {k: float(v) for k, v in losses.items()}
     if content["n_features_in"] is not None:
-        clf.n_features_in_ = content["n_features_in"]
+        clf.n_features_in_ = _read_count(content, "n_features_in")
     if content["feature_names_in"] is not None:
-        clf.feature_names_in_ = np.array(content["feature_names_in"], dtype=object)
+        names = np.array(content["feature_names_in"], dtype=object)
+        are_texts = all(isinstance(name, str) for name in names)
+        if names.shape != (content["n_features_in"],) or not are_texts:
+            raise ValueError("feature_names_in does not name each of the features.")
+        clf.feature_names_in_ = names
     return clf
 
 
-def _read_calibration(content) -> Calibration:
+def _read_count(content, name) -> int:
+    found = content[name]
+    if type(found) is not int or found < 0:
+        raise ValueError(f"{name} must be a whole number from 0; it is {short_repr(found)}.")
+    return found
+
+
+def _read_calibration(content, names) -> Calibration:
     match_names("calibration", content, ("power", "floor"))
     power, floor = float(content["power"]), np.asarray(content["floor"], dtype=float)
-    if not (0 < power < np.inf and floor.ndim < 2 and np.all((floor >= 0) & (floor < 1))):
+    fits = floor.shape in ((), (len(names),))
+    if not (0 < power < np.inf and fits and np.all((floor >= 0) & (floor < 1))):
         raise ValueError(
-            f"power must be positive and finite and floor from 0 to 1; they are {power}, {floor}."
+            "power must be positive and finite and floor from 0 to 1, one number or one for each "
+            f"of {listed(names)}; they are {power}, {floor}."
         )
     return Calibration(power=power, floor=floor if floor.ndim else float(floor))
 
@@ -459,9 +494,14 @@ def _read_arrays(handle, clf, annotators):
             _read_annotators(annotators, arrays[TRANSITIONS], clf)
         prior, ends, weights, factor, class_factor, objective = (arrays[k] for k in ARRAY_NAMES)
     clf.class_prior_ = numbers_by_name("class_prior", prior, classes)
+    if abs(clf.class_prior_.sum() - 1) > 1e-5:
+        raise ValueError(f"class_prior must sum to 1; it sums to {clf.class_prior_.sum():.6g}.")
     clf.class_prior_interval_ = None
     if ends.size:
-        low, high = (numbers_by_name("class_prior_interval", end, classes) for end in ends)
+        name = "class_prior_interval"
+        low, high = (numbers_by_name(name, end, classes, maximum=1) for end in ends)
+        if (low > high).any():
+            raise ValueError(f"{name} must have low ends below high ends; it is {low}, {high}.")
         clf.class_prior_interval_ = low, high
     weights = numbers_by_name("label_weights", weights, labels) if weights.size else None
     clf.training_label_weights_ = weights
@@ -471,6 +511,8 @@ def _read_arrays(handle, clf, annotators):
     if class_factor.size:
         factor = numbers_by_name("class_factor", class_factor, classes)
         clf.class_calibration_ = clf.class_calibration_._replace(factor=factor)
+    if objective.ndim != 1 or not np.isfinite(as_numpy("objective", objective)).all():
+        raise ValueError(f"objective must be a list of finite numbers; it is {objective}.")
     clf.objective_ = objective.tolist()
     clf.label_model_ = clf.label_model_._replace(
         class_prior=clf.class_prior_, class_prior_interval=clf.class_prior_interval_

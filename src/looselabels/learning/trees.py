@@ -20,7 +20,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -29,6 +28,7 @@ from sklearn.utils.validation import validate_data
 from looselabels._progress import each
 from looselabels.estimation.losses import first_good
 from looselabels.estimation.sampling import limit_rows, sample_rows
+from looselabels.learning.workers import in_parallel
 
 LEAF_SIZES = (1, 3, 10, 30)
 MAX_ROWS, MIN_ROWS = 10_000, 1_000  # by which the leaf size is chosen; fewer with many labels
@@ -180,10 +180,8 @@ def grow(new_tree, X, target, draws, choice, *, n_trees, n_jobs, random_state) -
     tried, X_tried = (None, None) if choice is None else (choice.rows, X[choice.rows])
     seeds = check_random_state(random_state).randint(2**31 - 1, size=n_trees)
     # In the order of the trees, so that sums are the same for any n_jobs.
-    grown = Parallel(n_jobs, prefer="threads", return_as="generator")(
-        delayed(_grow_tree)(new_tree(seed), X, target, draws, tried, X_tried)
-        for seed in seeds.tolist()
-    )
+    tasks = [(new_tree(seed), X, target, draws, tried, X_tried) for seed in seeds.tolist()]
+    grown = in_parallel(_grow_tree, tasks, n_jobs, prefer="threads")
     trees, predicted = [], None
     for tree, part in each(grown, 1.1 * n_trees):  # the rest is for out-of-bag predictions
         trees.append(tree)
@@ -204,11 +202,9 @@ class DrawnForest(BaseEstimator):
         return [node_values(tree) for tree in self.estimators_] if wide is None else wide
 
     def _map_trees(self, function, *arguments):
-        parts = Parallel(self.n_jobs, prefer="threads", return_as="generator")(
-            delayed(function)(tree, values, *arguments)
-            for tree, values in zip(self.estimators_, self._values(), strict=True)
-        )
-        return sum(parts)
+        trees = zip(self.estimators_, self._values(), strict=True)
+        tasks = [(tree, values, *arguments) for tree, values in trees]
+        return sum(in_parallel(function, tasks, self.n_jobs, prefer="threads"))
 
     def _out_of_bag(self, X, draws):
         """Return the mean over trees that did not draw a row; NaN where all trees drew it."""

@@ -9,7 +9,6 @@ weighted distribution with known label weights.
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
@@ -22,6 +21,7 @@ from looselabels._progress import each
 from looselabels._rows import on_simplex
 from looselabels.learning.out_of_sample import align, weight_parameter
 from looselabels.learning.soft_labels import class_draw_sizes
+from looselabels.learning.workers import in_parallel
 
 MIN_SHARE = 0.05  # a row gets no copy for a class less probable than this
 
@@ -86,7 +86,7 @@ def learn_from_copies(
     def predict_fold(train, test):
         return test, align(fit(train), _safe_indexing(X, test), class_proba.shape[1])
 
-    parts = Parallel(n_jobs, return_as="generator")(delayed(predict_fold)(*fold) for fold in folds)
+    parts = in_parallel(predict_fold, folds, n_jobs)
     learned = np.full(class_proba.shape, np.nan)
     for test, proba in each(parts, len(folds) + 1):
         learned[test] = proba

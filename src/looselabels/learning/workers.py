@@ -1,0 +1,53 @@
+"""Independent tasks in parallel, by joblib; a killed process costs time, but no result."""
+
+import warnings
+
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from joblib.parallel import get_active_backend
+
+
+def in_parallel(function, arguments, n_jobs, prefer=None):
+    """Yield ``function(*one)`` for each `one` of `arguments`, in their order.
+
+    If a process is killed, which usually means that memory ran out, the tasks that are left are
+    done by half as many processes. Never by this one: whatever killed the other could kill it too.
+
+    Examples
+    --------
+    >>> list(in_parallel(pow, [(2, 3), (3, 2)], n_jobs=1))
+    [8, 9]
+    """
+    arguments, n_done = list(arguments), 0
+    try:
+        for result in _results(function, arguments, n_jobs, prefer):
+            yield result
+            n_done += 1
+        return
+    except TerminatedWorkerError:
+        n_before = effective_n_jobs(n_jobs)
+    n_processes = max(2, n_before // 2)
+    warnings.warn(
+        f"One of {n_before} processes was killed, probably because memory ran out; "
+        f"{n_processes} processes continue.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    try:
+        yield from _results(function, arguments[n_done:], n_processes, prefer)
+    except TerminatedWorkerError as error:
+        raise ChildProcessError(
+            f"Processes were killed twice, the second time with {n_processes} of them at work. If "
+            "memory ran out, use one process (n_jobs=1; --jobs 1) or fewer rows."
+        ) from error
+
+
+def _results(function, arguments, n_jobs, prefer):
+    """Return a generator of results, by threads if the backend of the user has none.
+
+    The backend "multiprocessing" has none; nor can it send functions that are defined in functions.
+    """
+    backend, _ = get_active_backend()
+    how = {"prefer": prefer} if backend.supports_return_generator else {"backend": "threading"}
+    run = Parallel(n_jobs, return_as="generator", **how)
+    return run(delayed(function)(*one) for one in arguments)

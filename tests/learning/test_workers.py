@@ -1,0 +1,70 @@
+"""Tasks in parallel: a process that is killed costs time, but no result."""
+
+import os
+import signal
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.linear_model import LogisticRegression
+
+from looselabels import DecoupledClassifier
+from looselabels.learning import workers
+from looselabels.learning.workers import TerminatedWorkerError, in_parallel
+
+
+def square_or_die(number, file):
+    """Return the square; the task of number 2 dies as long as the file holds letters."""
+    file = Path(file)
+    if number == 2 and file.read_text():
+        file.write_text(file.read_text()[1:])
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number**2
+
+
+@pytest.mark.slow
+def test_a_killed_process_is_replaced_once(tmp_path):
+    file = tmp_path / "lives"
+    tasks = [(number, file) for number in range(5)]
+    file.write_text("x")
+    with pytest.warns(RuntimeWarning, match="One of 2 processes was killed"):
+        assert list(in_parallel(square_or_die, tasks, 2)) == [0, 1, 4, 9, 16]
+    file.write_text("x" * 10)
+    with (
+        pytest.warns(RuntimeWarning, match="was killed"),
+        pytest.raises(ChildProcessError, match=r"killed twice, .*n_jobs=1; --jobs 1"),
+    ):
+        list(in_parallel(square_or_die, tasks, 2))
+
+
+@pytest.mark.parametrize(("n_jobs", "half"), [(8, 4), (2, 2)])
+def test_only_the_tasks_that_are_left_are_repeated_with_half_the_processes(
+    n_jobs, half, monkeypatch
+):
+    calls = []
+
+    def results(function, arguments, n_jobs, prefer):
+        calls.append((arguments, n_jobs))
+        yield from (function(*one) for one in arguments[:2])
+        if len(calls) == 1:
+            raise TerminatedWorkerError
+        yield from (function(*one) for one in arguments[2:])
+
+    monkeypatch.setattr(workers, "_results", results)
+    tasks = [(k,) for k in range(5)]
+    with pytest.warns(RuntimeWarning, match=f"One of {n_jobs} .*; {half} processes continue"):
+        assert list(in_parallel(abs, tasks, n_jobs)) == [0, 1, 2, 3, 4]
+    assert calls == [(tasks, n_jobs), (tasks[2:], half)]
+
+
+@pytest.mark.parametrize("backend", ["multiprocessing", "threading"])
+@pytest.mark.parametrize("estimator", [None, LogisticRegression()])
+def test_every_backend_gives_the_same_result(backend, estimator):
+    index = np.arange(60) % 2
+    X = np.random.default_rng(0).standard_normal((60, 2)) + 2 * index[:, None]
+    clf = DecoupledClassifier(estimator, refit=estimator is not None, random_state=0)
+    expected = clf.fit(X, index).predict_proba(X)
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        assert_array_equal(clf.fit(X, index).predict_proba(X), expected)
