@@ -67,9 +67,9 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,  # that page loads scripts from elsewhere
     "min_reported_time": 5,
     "within_subsection_order": "ExampleTitleSortKey",
-    "plot_gallery": "True",
 }
 
 # HTML

@@ -23,7 +23,9 @@ INTERNAL = {  # without an underscore, because other modules of the package use 
     "inference.growth_bound",
     "inference.normalize_rows",
 }
-PLUMBING = re.compile(r"set_\w+_request|get_metadata_routing|label_weights_")  # scikit-learn, old name
+PLUMBING = re.compile(
+    r"set_\w+_request|get_metadata_routing|label_weights_"
+)  # scikit-learn, old name
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +57,7 @@ def test_each_block_of_a_page_is_of_a_kind_that_is_run(page):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "page", [page for page in find_pages() if any(blocks(page))], ids=name_of
-)
+@pytest.mark.parametrize("page", [page for page in find_pages() if any(blocks(page))], ids=name_of)
 def test_a_page_runs_from_top_to_bottom(page, files, tmp_path, monkeypatch, capsys):
     folder = shutil.copytree(files, tmp_path / "files")
     monkeypatch.chdir(folder)
@@ -95,8 +95,8 @@ def public_names():
     for module in map(import_module, (f"looselabels.{name}" for name in PUBLIC_MODULES)):
         for name, thing in vars(module).items():
             place = f"{module.__name__.partition('.')[2]}.{name}"
-            is_own = getattr(thing, "__module__", "").startswith(module.__name__)
-            if is_own and callable(thing) and not name.startswith("_") and place not in INTERNAL:
+            is_own = callable(thing) and thing.__module__ == module.__name__
+            if is_own and not name.startswith("_") and name not in found and place not in INTERNAL:
                 found[place] = thing
     for name, thing in found.items():
         yield name
