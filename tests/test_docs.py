@@ -23,9 +23,8 @@ INTERNAL = {  # without an underscore, because other modules of the package use 
     "inference.growth_bound",
     "inference.normalize_rows",
 }
-PLUMBING = re.compile(
-    r"set_\w+_request|get_metadata_routing|label_weights_"
-)  # scikit-learn, old name
+# of scikit-learn, and an old name
+PLUMBING = re.compile(r"set_\w+_request|get_metadata_routing|label_weights_")
 
 
 @pytest.fixture(scope="module")
