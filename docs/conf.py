@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import matplotlib
@@ -12,6 +13,8 @@ ROOT = DOCS.parent
 LINK = re.compile(r"\]\((?P<path>[\w./-]+)(?P<anchor>#[\w-]*)?\)")
 sys.path.insert(0, str(DOCS / "_ext"))
 matplotlib.use("Agg")
+# sphinx-gallery looks up the old names of classes, too.
+warnings.filterwarnings("ignore", category=FutureWarning, module="sphinx_gallery")
 
 import looselabels  # noqa: E402 - after the path and the backend are set
 

@@ -94,8 +94,9 @@ def _commands(code, language):
 
 def _remove_results(arguments):
     """Remove what an earlier command wrote in the same place."""
-    if len(arguments) > 2 and arguments[1] in ("audit", "apply", "fit"):
-        for path in Path().glob(f"{Path(arguments[2]).stem}-[acf]*"):
+    kind = {"audit": "audit", "apply": "corrected", "fit": "model"}.get(arguments[1])
+    if kind is not None:
+        for path in Path().glob(f"{Path(arguments[2]).stem}-{kind}*"):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 

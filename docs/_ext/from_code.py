@@ -1,6 +1,10 @@
-"""Directives whose content the build makes from code: heat maps, and help texts of the command."""
+"""What the build makes from code: heat maps, help texts, and the report of the tutorial."""
 
+import contextlib
 import hashlib
+import re
+import shlex
+import tempfile
 from pathlib import Path
 
 import click
@@ -10,7 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from looselabels import Transition
 from looselabels._names import shown
-from looselabels.command.cli import main
+from looselabels.command.cli import main, run
 
 
 class HeatMap(SphinxDirective):
@@ -56,8 +60,24 @@ class CommandHelp(Directive):
         return [nodes.literal_block(text, text, language="none")]
 
 
+def _write_report(app, error):
+    """Run the first block and the last audit of the tutorial, and put its report into the site."""
+    if error or app.builder.format != "html":
+        return
+    page = Path(app.srcdir, "tutorial.md").read_text(encoding="utf-8")
+    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
+    command = re.search(r"^\$ looselabels (audit .*--merge.*)$", page, re.MULTILINE)[1]
+    report = Path(app.outdir, "tutorial-report.html").resolve()
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        exec(re.sub(r"^(>>>|\.\.\.) ?", "", code, flags=re.MULTILINE), {})
+        if run([*shlex.split(command), "--quiet"]) != 0:
+            raise RuntimeError(f"The tutorial fails: looselabels {command}")
+        report.write_bytes(Path("scans-audit", "report.html").read_bytes())
+
+
 def setup(app):
-    """Register the directives."""
+    """Register the directives and the report."""
+    app.connect("build-finished", _write_report)
     app.add_directive("heatmap", HeatMap)
     app.add_directive("command-help", CommandHelp)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
