@@ -56,8 +56,11 @@ def test_each_block_of_a_page_is_of_a_kind_that_is_run(page):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::Warning:(cleanlab|crowdkit|pulearn|xgboost)")
 @pytest.mark.parametrize("page", [page for page in find_pages() if any(blocks(page))], ids=name_of)
 def test_a_page_runs_from_top_to_bottom(page, files, tmp_path, monkeypatch, capsys):
+    for name in re.findall(r"^>>> (?:from|import) (\w+)", page.read_text(), re.MULTILINE):
+        pytest.importorskip(name, reason=f"{name} is not installed")
     folder = shutil.copytree(files, tmp_path / "files")
     monkeypatch.chdir(folder)
     run_page(page, capsys)
