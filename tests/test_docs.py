@@ -66,6 +66,18 @@ def test_a_page_runs_from_top_to_bottom(page, files, tmp_path, monkeypatch, caps
     run_page(page, capsys)
 
 
+@pytest.mark.slow
+def test_the_tour_runs_as_a_notebook():
+    jupytext = pytest.importorskip("jupytext", reason="the extra `docs` is not installed")
+    client = pytest.importorskip("nbclient", reason="the extra `docs` is not installed")
+    notebook = jupytext.read(DOCS / "tour.py")
+    done = client.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    outputs = [out for cell in done.cells if cell.cell_type == "code" for out in cell.outputs]
+    kinds = [kind for out in outputs for kind in out.get("data", {})]
+    assert kinds.count("image/png") >= 3
+    assert any("text/html" in out.get("data", {}) for out in outputs)  # the page of an audit
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The site, built from scratch; warnings are errors."""
