@@ -89,7 +89,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "changelog": []}
+html_sidebars = {"index": [], "tutorial": [], "which-design": []}
 
 
 def _show_file(app, page, source):
@@ -108,7 +108,7 @@ def _show_file(app, page, source):
         target = pages.get(target, target)
         return f"]({os.path.relpath(target, (DOCS / page).parent)}{match['anchor'] or ''})"
 
-    source[0] = LINK.sub(link, source[0])
+    source[0] = LINK.sub(link, source[0]).replace("\n\n```\n", "\n```\n")  # no empty last lines
     for name in OPTIONAL:
         if not (DOCS / f"{name}.md").exists():
             source[0] = re.sub(rf"^(\.\./)?{name}\n", "", source[0], flags=re.MULTILINE)

@@ -12,7 +12,7 @@ def _visit_block(self, node):
     source = node.astext()
     if "\\\\" in source and "\\begin{" not in source:
         source = f"\\begin{{aligned}}{source}\\end{{aligned}}"
-    self.body.append(f'<div class="math">{tex2mathml(source, as_block=True)}</div>')
+    self.body.append(f'<div class="formula">{tex2mathml(source, as_block=True)}</div>')
     raise _skip()
 
 
