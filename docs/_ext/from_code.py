@@ -71,10 +71,11 @@ def _write_report(app, error):
     report = Path(app.outdir, "tutorial-report.html").resolve()
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         exec(re.sub(r"^(>>>|\.\.\.) ?", "", code, flags=re.MULTILINE), {})
-        with contextlib.redirect_stdout(io.StringIO()):
-            code = run([*shlex.split(command), "--quiet"])
-        if code != 0:
-            raise RuntimeError(f"The tutorial fails: looselabels {command}")
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            exit_code = run(shlex.split(command))
+        if exit_code != 0:
+            raise RuntimeError(f"looselabels {command}\n{said.getvalue()}")
         report.write_bytes(Path("scans-audit", "report.html").read_bytes())
 
 
