@@ -3,7 +3,8 @@ How many unlabeled rows are positive?
 =====================================
 
 Some malignant tumors have a label; all other rows have none. The share of malignant tumors is
-estimated from these labels alone, with an interval, for different label rates.
+estimated from these labels alone, with an interval, for different label rates. With the lowest
+rate, the estimate rests on 41 labels, and its interval misses the truth.
 """
 
 import matplotlib.pyplot as plt
