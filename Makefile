@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint types check-slow test-oldest test-newest bench mutants fuzz quality reproduce reproduce-quick clean
+.PHONY: help demo test lint types check-slow test-oldest test-newest docs bench mutants fuzz quality reproduce reproduce-quick clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -22,7 +22,7 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	$(BIN)/mypy
 
-check-slow: $(VENV)/.test $(VENV)/.bench  ## Run the slow tests
+check-slow: $(VENV)/.test $(VENV)/.bench $(VENV)/.docs  ## Run the slow tests
 	$(BIN)/python -m pytest -m slow
 
 test-oldest:  ## Run the tests with the oldest supported versions (Python 3.11)
@@ -34,6 +34,10 @@ test-newest:  ## Run the tests with the newest versions (PYTHON=python3.13)
 	$(PYTHON) -m venv .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -e '.[test]'
 	.venv-newest/bin/python -m pytest
+
+docs: $(VENV)/.docs  ## Build the documentation site in build/docs, without network
+	$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs
+	@echo "Open build/docs/index.html"
 
 bench: $(VENV)/.bench  ## Print the speed tables of benchmarks/README.md
 	$(BIN)/python benchmarks/bench_infer.py
@@ -62,7 +66,7 @@ reproduce-quick: $(VENV)/.test  ## Run a small part of them (under 3 minutes), i
 	$(BIN)/python -m experiments plot --results experiments/results/quick --out experiments/results/quick
 
 clean:  ## Remove the virtual environment and caches
-	rm -rf $(VENV) .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build docs/gallery docs/_generated $(VENV) .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
