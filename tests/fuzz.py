@@ -38,7 +38,7 @@ from looselabels.command.tables import TableError, read_blocks, read_table
 from looselabels.command.writing import table_writer
 
 OWN = (Path(looselabels.__file__).parent, Path(__file__).parents[1] / "experiments")
-TYPES = (ValueError, TableError, DataError, OSError, click.UsageError)
+TYPES = (ValueError, TableError, DataError, OSError, MemoryError, click.UsageError)
 SLOWEST = 20.0  # seconds; a small damaged file must not take longer
 TOKENS = (
     *(

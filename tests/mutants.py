@@ -177,7 +177,7 @@ def mutated(mutant):
 # ------------------------------------------------------------------------------------------ running
 
 
-def tests_of(module):
+def files_of(module):
     """Return the module itself, because of its doctests, and its test files."""
     folder, _, name = module.rpartition("/")
     own = f"{folder}/test_{name}" if folder else f"test_{name}"
@@ -238,7 +238,7 @@ def run_mutant(tree, mutant, unchanged):
     """Return the result of a mutant: killed (by a test, or out of time) or survived."""
     path = tree / PACKAGE / f"{mutant.module}.py"
     original = path.read_bytes()
-    files = sorted(tests_of(mutant.module), key=lambda name: unchanged[name].seconds)
+    files = sorted(files_of(mutant.module), key=lambda name: unchanged[name].seconds)
     left_out = [test for name in files for test in unchanged[name].test.splitlines()]
     limit = 3 * sum(unchanged[name].seconds for name in files) + 60
     arguments = ["-x", *files, *(f"--deselect={test}" for test in left_out)]
@@ -309,7 +309,7 @@ def run(mutants, path, jobs, minutes, again):
     path.parent.mkdir(parents=True, exist_ok=True)
     results = read_results(path)
     open_ = [m for m in mutants if m.key not in results or (again and alive(results[m.key]))]
-    files = sorted({name for mutant in open_ for name in tests_of(mutant.module)})
+    files = sorted({name for mutant in open_ for name in files_of(mutant.module)})
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         trees = queue.SimpleQueue()
         for i in range(jobs):
@@ -330,7 +330,7 @@ def run(mutants, path, jobs, minutes, again):
         list(pool.map(lambda name: in_a_tree(run_unchanged, name), new))
         unchanged = {row.module: row for row in read_results(path).values() if not row.kind}
         usable = {name for name in files if name in unchanged and passes(unchanged[name])}
-        ready = [m for m in open_ if usable.issuperset(tests_of(m.module))]
+        ready = [m for m in open_ if usable.issuperset(files_of(m.module))]
         list(pool.map(lambda mutant: in_a_tree(run_mutant, mutant, unchanged), ready))
 
 

@@ -67,7 +67,7 @@ def test_half_a_character_at_the_end_or_in_a_key_is_named(file):
 
 def test_a_line_of_json_that_is_longer_than_a_block_is_named(file):
     line = '{"a": "' + "é" * (BLOCK // 2) + '"}'
-    with pytest.raises(TableError, match="line 1: not valid JSON"):
+    with pytest.raises(TableError, match=r"line 1: (not valid JSON|longer than)"):
         read_table(file(line, "data.jsonl"))
 
 

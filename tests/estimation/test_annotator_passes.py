@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
+from looselabels.annotations import Answers
 from looselabels.estimation.annotator_levels import Prior
-from looselabels.estimation.annotator_passes import MAX_JUMP, Guess, extrapolate
+from looselabels.estimation.annotator_passes import MAX_JUMP, Guess, Problem, extrapolate
 
 
 def guess(counts, common=((0.5, 0.5, 0.0), (0.2, 0.0, 0.8))):
@@ -29,3 +30,15 @@ def test_a_label_that_is_impossible_stays_so():
     found = extrapolate(*(guess([[x, 1.0]]) for x in (1.0, 1.5, 1.75))).prior.common
     assert_allclose(found, guess([[1.0, 1.0]]).prior.common)
     assert np.all((found == 0) == (guess([[1.0, 1.0]]).prior.common == 0))
+
+
+def test_an_annotator_who_answered_every_row_left_out_none():
+    rows, annotators = np.array([0, 0, 1, 2]), np.array([0, 1, 0, 0])
+    answers = Answers(rows, annotators, np.array([0, 1, 1, 0]), 3, 2, 3, missing_label=2)
+    design = np.array([[0.7, 0.1, 0.2], [0.1, 0.7, 0.2]])
+    problem = Problem.read(None, answers, None, design, None)
+    class_proba = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
+    found = problem.count_answers(class_proba)
+    is_missing = problem.label == 2
+    assert problem.annotator[is_missing].tolist() == [0, 1]
+    assert_allclose(found[is_missing], [[0, 0], [0.7, 1.3]], atol=1e-12)

@@ -321,3 +321,16 @@ def test_the_positive_share_is_split_and_the_negative_one_kept():
 
 def test_the_best_bin_of_too_few_rows_is_all_of_them():
     assert_array_equal(best_bin(np.array([[1.0, 0.0]]), np.array([[1.0, 3.0]])), [1.0])
+
+
+def test_the_best_bin_agrees_with_plain_loops(rng):
+    labeled, unlabeled = rng.integers(0, 40, (200, 8)), rng.integers(0, 90, (200, 8))
+    for row, row_u, found in zip(labeled, unlabeled, best_bin(labeled, unlabeled), strict=True):
+        n, n_u, best = row.sum(), row_u.sum(), np.inf
+        for k in range(1, 9):
+            above, above_u = row[:k].sum() / n, row_u[:k].sum() / n_u
+            low = above - np.sqrt(np.log(4 / 0.1) / (2 * n))
+            bound = (above_u + np.sqrt(np.log(4 / 0.1) / (2 * n_u))) / low if low > 0 else np.inf
+            if bound < best:
+                best, expected = bound, above_u / above
+        assert found == pytest.approx(expected)

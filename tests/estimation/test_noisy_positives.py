@@ -6,7 +6,9 @@ from numpy.testing import assert_allclose
 
 from looselabels.estimation.class_prior import estimate_class_prior
 from looselabels.estimation.noisy_positives import (
+    MAX_WRONG,
     _both_tails,
+    _estimate_and_interval,
     estimate_noisy_positives,
     positive_with_noise,
     transition_with_wrong_labels,
@@ -127,3 +129,10 @@ def test_with_a_known_share_not_all_labels_are_wrong_and_no_more_than_all_rows_a
     wrong, top = _both_tails(labeled, unlabeled, 0.2, np.array([0.9]))
     assert_allclose(wrong, [0.9])
     assert_allclose(top, [1.0])
+
+
+def test_wrong_labels_are_an_estimate_up_to_the_largest_share_and_the_least_one_above_it():
+    at_most, above = np.full((2, 50), MAX_WRONG), np.full((2, 50), 0.51)
+    assert _estimate_and_interval(at_most, 0.01, 1000) == (MAX_WRONG, (MAX_WRONG, MAX_WRONG))
+    estimate, (low, high) = _estimate_and_interval(above, 0.01, 1000)
+    assert (estimate, low, high) == (0.01, 0.01, pytest.approx(0.51))
