@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint types check-slow test-oldest test-newest bench quality reproduce reproduce-quick clean
+.PHONY: help demo test lint types check-slow test-oldest test-newest docs bench mutants fuzz quality reproduce reproduce-quick clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -22,7 +22,7 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	$(BIN)/mypy
 
-check-slow: $(VENV)/.test $(VENV)/.bench  ## Run the slow tests
+check-slow: $(VENV)/.test $(VENV)/.bench $(VENV)/.docs  ## Run the slow tests
 	$(BIN)/python -m pytest -m slow
 
 test-oldest:  ## Run the tests with the oldest supported versions (Python 3.11)
@@ -35,11 +35,21 @@ test-newest:  ## Run the tests with the newest versions (PYTHON=python3.13)
 	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -e '.[test]'
 	.venv-newest/bin/python -m pytest
 
+docs: $(VENV)/.docs  ## Build the documentation site in build/docs, without network
+	$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs
+	@echo "Open build/docs/index.html"
+
 bench: $(VENV)/.bench  ## Print the speed tables of benchmarks/README.md
 	$(BIN)/python benchmarks/bench_infer.py
 	$(BIN)/python benchmarks/bench_classifier.py
 	$(BIN)/python benchmarks/bench_density.py
 	$(BIN)/python benchmarks/bench_audit.py
+
+mutants: $(VENV)/.test  ## Change the numerics at 300 places; do the tests notice? (an hour; resumes)
+	$(BIN)/python tests/mutants.py run
+
+fuzz: $(VENV)/.test  ## Damage files of all formats at random (FUZZ_SECONDS for each, 60 if not set)
+	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),60)
 
 quality: $(VENV)/.bench  ## Compare with other libraries, update docs/quality.md (1 to 2 hours; resumes)
 	$(BIN)/python -m benchmarks.quality run
@@ -56,7 +66,7 @@ reproduce-quick: $(VENV)/.test  ## Run a small part of them (under 3 minutes), i
 	$(BIN)/python -m experiments plot --results experiments/results/quick --out experiments/results/quick
 
 clean:  ## Remove the virtual environment and caches
-	rm -rf $(VENV) .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build docs/gallery docs/_generated $(VENV) .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

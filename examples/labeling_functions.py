@@ -52,7 +52,7 @@ else:
 words = [set(post.lower().split()) for post in posts]
 votes = np.array([[k if word in post else None for word, k in RULES.items()] for post in words])
 X = TfidfVectorizer(min_df=2, sublinear_tf=True).fit_transform(posts)
-clf = DecoupledClassifier(random_state=0)
+clf = DecoupledClassifier(refit=1, random_state=0)
 clf.fit(X, Annotations.from_table(votes, missing_is_label=True))
 
 counts = np.stack([np.sum(votes == k, axis=1) for k in range(len(GROUPS))], axis=1)

@@ -31,7 +31,7 @@ canines = Transition.from_meanings({"canine": ["dog", "wolf"]})
 transition = Transition.combine({"pets": pets, "web": web, "canines": canines}, sizes=COUNTS)
 labels = make_loose_labels(y, transition, random_state=0)
 trees = ExtraTreesClassifier(100, min_samples_leaf=10, random_state=0)
-clf = DecoupledClassifier(trees, transition, random_state=0).fit(X, labels)
+clf = DecoupledClassifier(trees, transition, refit=False, random_state=0).fit(X, labels)
 
 # %%
 # The trees alone predict the most probable label. Its most probable class is our baseline.

@@ -10,6 +10,7 @@ almost all wrong labels.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.ensemble import ExtraTreesClassifier
 
 from looselabels import DecoupledClassifier, Transition
 from looselabels.datasets import make_loose_labels
@@ -22,14 +23,15 @@ X, y = digits.data, digits.target
 confusion = 0.7 * np.eye(10) + 0.3 * np.roll(np.eye(10), 1, axis=1)
 transition = Transition.identity(range(10)).with_noise(confusion)
 labels = make_loose_labels(y, transition, random_state=0)
-clf = DecoupledClassifier(transition=transition, refit=1, random_state=0).fit(X, labels)
+trees = ExtraTreesClassifier(100, min_samples_leaf=3, random_state=0)
+clf = DecoupledClassifier(trees, transition, refit=False, random_state=0).fit(X, labels)
 
 # %%
-# The forest alone uses only the image; each image is predicted by trees that did not see it.
+# The trees alone use only the image; each image is predicted by trees that did not see it.
 # p(class | x, label) also uses the label: a sample labeled 4 is either a 4 or a 3.
 alone = clf.labels_[clf.label_proba_.argmax(axis=1)]
 corrected = clf.classes_[clf.class_proba_given_label_.argmax(axis=1)]
-guesses = {"labels": labels, "forest alone": alone, "p(class | x, label)": corrected}
+guesses = {"labels": labels, "trees alone": alone, "p(class | x, label)": corrected}
 accuracy = ", ".join(f"{name} {np.mean(guess == y):.1%}" for name, guess in guesses.items())
 print(f"Accuracy: {accuracy}.")
 changed = corrected != labels

@@ -25,7 +25,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_sta
 transition = Transition.partial(list("0123456"), labeled=0.2, negative="other")
 labels = make_loose_labels(y_train, transition, random_state=0)
 forest = BalancedForestClassifier(random_state=0)
-clf = DecoupledClassifier(forest, transition, random_state=0).fit(X_train, labels)
+clf = DecoupledClassifier(forest, transition, refit=1, random_state=0).fit(X_train, labels)
 
 # %%
 # The forest alone predicts the most probable label. As a baseline, "unlabeled" counts as "other".

@@ -14,6 +14,7 @@ from looselabels.annotations import (
     annotations_to_table,
     read_annotations,
     warn_if_label_sets_are_disjoint,
+    warn_of_labels_that_look_missing,
 )
 from looselabels.exceptions import IdentifiabilityWarning
 
@@ -171,6 +172,36 @@ def test_label_sets_without_a_common_label_are_warned_about():
     # annotators who always say the same, and sets that overlap
     warn_if_label_sets_are_disjoint(annotations_to_table([0, 1, 0, 1], people, list("aabb")))
     warn_if_label_sets_are_disjoint(annotations_to_table([0, 1, 0, 1], people, list("abbc")))
+
+
+@pytest.mark.parametrize(
+    ("table", "label"),
+    [
+        (np.array([[-1, 0], [1, -1]]), "-1 in 2 answers"),
+        (np.array([[-1.0, 1.0], [2.0, 1.0]]), "-1 in 1 answers"),
+        (np.array([["-1", "0"], ["1", "-1"]]), "'-1' in 2 answers"),
+        (np.array([["", "a"], ["b", "a"]]), "'' in 1 answers"),
+        (np.array([[np.nan, "a"], ["b", "a"]]), "'nan' in 1 answers"),
+        (np.array([[None, "None"], ["b", "a"]], dtype=object), "'None' in 1 answers"),
+    ],
+)
+def test_a_label_that_other_tools_use_for_no_answer_is_warned_about(table, label):
+    with pytest.warns(UserWarning, match=f"Y contains the label {label}.*replace it with None"):
+        warn_of_labels_that_look_missing(Annotations.from_table(table))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.array([[-1, 1], [1, 1]]),  # both are classes
+        np.array([["-1", "1"], ["1", "1"]]),
+        np.array([[-1, -2], [1, 0]]),
+        np.array([[-1, None], [1, 0]], dtype=object),  # there is another sign for no answer
+        np.array([["a", "b"], ["a", "none of these"]]),
+    ],
+)
+def test_other_labels_are_classes(table):
+    warn_of_labels_that_look_missing(Annotations.from_table(table))
 
 
 def test_answers_of_a_row_are_counted():

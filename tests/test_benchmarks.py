@@ -29,6 +29,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
             "quality_class_prior.py",
             ["digits | 7 | forest", "digits | 1 | linear", "all", "closest, of 4 cells"],
         ),
+        ("quality_annotators.py run --redo looselabels", ["digits, 20 annotators, 3 per row | "]),
         (
             "bench_density.py",
             ["one bandwidth", "200 columns", "13 bandwidths", "one KernelDensity"],
@@ -36,7 +37,8 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
     ],
 )
 def test_a_quick_run_prints_every_row(script, rows):
-    command = [sys.executable, str(FOLDER / script), "--quick"]
+    name, *words = script.split()
+    command = [sys.executable, str(FOLDER / name), *words, "--quick"]
     printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     for row in rows:
         assert f"| {row}" in printed

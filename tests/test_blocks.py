@@ -114,3 +114,37 @@ def test_weights_multiply_rows():
     assert_array_equal(weighted(np.ones(2), np.array([1.0, 3.0])), [1, 3])
     rows = np.ones(2)
     assert weighted(rows, None) is rows
+
+
+def test_keeping_twice_keeps_the_state_too(rng):
+    rows = Rows(rng.dirichlet(np.ones(3), 20), None, 3)
+    rows.solve(row_problem(NOISY, None, TOL))
+    before = rows.class_proba.copy()
+    rows.keep()
+    rows.keep()
+    rows.solve(row_problem(NOISY, np.array([0.2, 0.3, 0.5]), TOL))
+    rows.restore()
+    assert_array_equal(rows.class_proba, before)
+
+
+def test_a_start_is_mixed_with_the_uniform_one_only_if_that_explains_the_labels_better():
+    labels = np.array([[1.0, 0.0, 0.0], [0.8, 0.15, 0.05]])
+    start = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])  # far off, and exact
+    found = _blocks._less_extreme(labels, start, NOISY)
+    assert_allclose(found, [[1 / 6, 1 / 6, 2 / 3], [1, 0, 0]])
+
+
+@pytest.mark.parametrize("prior", [None, [0.2, 0.3, 0.5]])
+def test_the_dual_is_used_only_without_a_class_prior(prior, rng, monkeypatch):
+    calls = []
+
+    def solve_dual(labels, *rest):
+        calls.append(len(labels))
+        return np.full(labels.shape, 1 / 3)
+
+    solver = _blocks._row_solver(np.zeros((1, 3)))
+    monkeypatch.setattr(solver, "solve_dual", solve_dual)
+    labels = rng.dirichlet(np.ones(3), 50)  # some of them have absent classes
+    prior = None if prior is None else np.array(prior)
+    assert solve_block(labels, None, None, row_problem(NOISY, prior, TOL)).gap.max() <= TOL
+    assert bool(calls) == (prior is None)

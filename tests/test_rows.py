@@ -87,3 +87,52 @@ def test_marked_rows_are_replaced_and_others_kept():
     found = _rows.put_rows(np.array([False, True, False, True]), old, -np.ones((2, 2)))
     assert_array_equal(found, [[0, 1], [-1, -1], [4, 5], [-1, -1]])
     assert_array_equal(old, np.arange(8.0).reshape(4, 2))
+
+
+# ------------------------------------------------------------------------------ compiled kernels
+
+
+@pytest.fixture
+def kernels():
+    return pytest.importorskip("looselabels._rows_numba", exc_type=ImportError)
+
+
+def gram_problem(rng, n_rows=30, n_labels=40):
+    """Draw rows, weights, the rows that are active, and a right-hand side."""
+    rows, weight = rng.normal(size=(n_rows, n_labels)), rng.random(n_labels) + 0.5
+    return rows, weight, rng.random(n_rows) < 0.7, rng.normal(size=n_rows)
+
+
+def solved_on(rows, weight, active, right):
+    """Return the solution of (R diag(weight) Rᵀ) x = right on the active rows, 0 elsewhere."""
+    expected, part = np.zeros(len(rows)), rows[active]
+    expected[active] = np.linalg.solve((part * weight) @ part.T, right[active])
+    return expected
+
+
+def test_a_factorization_solves_for_the_active_rows(rng, kernels):
+    rows, weight, active, right = gram_problem(rng)
+    move, scaled, trial = np.full(30, np.nan), np.empty((30, 40)), np.empty(30)
+    kernels._direct(rows, np.sqrt(weight), active, right, move, scaled, trial)
+    assert_allclose(move, solved_on(rows, weight, active, right), rtol=1e-8)
+
+
+def test_conjugate_gradients_solve_for_the_active_rows(rng, kernels):
+    rows = np.eye(30, 40) + 0.05 * rng.normal(size=(30, 40))  # most labels name their class
+    _, weight, active, right = gram_problem(rng)
+    move = np.full(30, np.nan)
+    kernels._conjugate_gradients(rows, weight, active, right, move)
+    assert_allclose(move, solved_on(rows, weight, active, right), atol=0.01)
+    # a few products are enough: the directions are conjugate
+    rows, weight, active, right = gram_problem(rng, 12, 40)
+    kernels._conjugate_gradients(rows, weight, active, right, move[:12])
+    assert_allclose(move[:12], solved_on(rows, weight, active, right), atol=1e-3)
+
+
+@pytest.mark.parametrize("change", [1e-5, 5e-4, 0.1, -0.5])
+def test_the_loss_due_to_curvature_is_positive_and_that_of_the_formula(change, kernels):
+    labels, before = np.array([0.3, 0.7, 0.0]), np.array([0.2, 0.5, 0.3])
+    r = np.array([change, -change / 2, 0.7])
+    found = kernels._curvature_loss(labels, before, before * (1 + r))
+    assert_allclose(found, labels @ (r - np.log1p(r)), rtol=1e-5)
+    assert kernels._curvature_loss(labels, before, np.array([0.0, 0.5, 0.3])) == np.inf

@@ -8,7 +8,7 @@ objective). `Rows` applies it to arrays in memory, in threads if the compiled ke
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
@@ -23,11 +23,14 @@ from looselabels import _compiled, _rows
 from looselabels._validation import as_numpy
 
 ELEMENTS_PER_BLOCK = 2**16  # rows × columns; a block and its temporaries fit into the caches
+ELEMENTS_PER_GPU_BLOCK = 2**25  # launching a kernel takes as long as computing many rows
 MIN_BLOCK_ROWS = 256  # matrix products of fewer rows are inefficient
 MIN_THREAD_ROWS = 2048  # fewer rows are not worth a thread
 NEGLIGIBLE = 1e-14  # smaller label_proba are rounding errors of the sum of the row, and are ignored
 SMALLEST = 1e-100  # lower limit of positive entries of T: their squares must stay positive
 RULED_OUT = 1e-10  # a label with less than this share of what an optimum gives it is ruled out
+MANY_CLASSES = 100  # from here on, a singular value decomposition takes noticeable time
+WELL_CONDITIONED = 1e8  # condition numbers below this leave no doubt about the rank
 BLAS_LOCK = Lock()
 ONE_THREAD = ContextVar("one_thread", default=False)  # for workers that solve blocks in parallel
 
@@ -40,7 +43,8 @@ class RowProblem(NamedTuple):
     rank: int
     log_prior: np.ndarray | None
     anchor: np.ndarray  # among several optima, the one closest to this is chosen
-    tol: float
+    tol: float  # gap, in nats, that every row should reach
+    needs_mass: bool = True  # False saves a matrix product
 
 
 class BlockFound(NamedTuple):
@@ -48,7 +52,7 @@ class BlockFound(NamedTuple):
 
     class_proba: Any
     gap: Any
-    label_mass: np.ndarray  # expected number of samples of each class that have each label
+    label_mass: np.ndarray  # expected samples of each class and label; 0 if it is not needed
     objective: float
     n_ambiguous: int
 
@@ -81,7 +85,8 @@ class Rows:
         self.solved = False
         self.kept: Any = None
         self.spare: Any = None
-        size = max(MIN_BLOCK_ROWS, ELEMENTS_PER_BLOCK // max(n_classes, n_labels))
+        elements = ELEMENTS_PER_BLOCK if is_on_cpu(label_proba) else ELEMENTS_PER_GPU_BLOCK
+        size = max(MIN_BLOCK_ROWS, elements // max(n_classes, n_labels))
         if _row_solver(label_proba) is not _rows:  # a few blocks for each thread
             size = min(size, max(MIN_THREAD_ROWS, n_rows // (4 * _n_threads())))
         self.blocks = [slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size)]
@@ -168,13 +173,16 @@ def solve_block(label_proba, start, sample_weight, problem: RowProblem) -> Block
     at = _solve_rows(labels, start, problem)
     at, n_ambiguous = _settle_ties(at, problem)
     class_proba = at.class_proba
-    if bool(xp.any((seen > 0) & (labels == 0))):
-        class_proba = _explain_all(seen, class_proba, problem.transition)
+    if bool(xp.any((seen > 0) & (labels == 0))):  # as in `_evaluate`, but for negligible labels too
+        ruled_out = _ruled_out(seen, class_proba @ problem.transition, problem.transition)
+        class_proba = _explain(xp.where(ruled_out, seen, 0.0), class_proba, problem.transition)
     value = minus_divergence(labels, at.explained)
     if problem.log_prior is not None:
         value = value + xp.sum(at.class_proba * problem.log_prior, axis=1)
-    ratio = weighted(_rows.ratio(labels, at.explained), sample_weight)
-    mass = problem.transition * (xp.matrix_transpose(at.class_proba) @ ratio)
+    mass = xp.zeros_like(problem.transition)
+    if problem.needs_mass:
+        ratio = weighted(_rows.ratio(labels, at.explained), sample_weight)
+        mass = problem.transition * (xp.matrix_transpose(at.class_proba) @ ratio)
     return BlockFound(
         xp.astype(class_proba, label_proba.dtype),
         xp.astype(xp.clip(at.gap, 0.0, xp.finfo(label_proba.dtype).max), label_proba.dtype),
@@ -186,36 +194,35 @@ def solve_block(label_proba, start, sample_weight, problem: RowProblem) -> Block
 
 def _solve_rows(labels, start, problem: RowProblem) -> _rows.Ascent:
     """Solve every row by the cheapest method whose result passes the certificate."""
-    solver, tol = _row_solver(labels), problem.tol / 10
+    solver = _row_solver(labels)
+    # Errors of the mass delay the search for the transition, so they must be smaller.
+    tol = problem.tol / 10 if problem.needs_mass else problem.tol
     transition, log_prior = problem.transition, problem.log_prior
     if start is None:
-        at = _first_guess(labels, problem, tol)
+        at = _evaluate(labels, _first_guess(labels, problem, tol), problem)
+        at = _redo(at, at.gap > 1, problem, lambda s, y: _less_extreme(s, y, transition))
     else:
-        start = _explain_all(labels, start, transition)
-        at = solver.evaluate(labels, start, transition, log_prior)
+        at = _evaluate(labels, start, problem)
     return _redo(
         at, at.gap > tol, problem, lambda s, y: solver.ascend(s, y, transition, log_prior, tol)
     )
 
 
-def _first_guess(labels, problem: RowProblem, tol) -> _rows.Ascent:
-    """Return ŜT⁺, which is exact if it lies in the simplex; otherwise the solution of the dual."""
+def _first_guess(labels, problem: RowProblem, tol):
+    """Return the solution of the dual where possible; else ŜT⁺, exact if it is in the simplex."""
     xp = array_namespace(labels)
-    solver, transition = _row_solver(labels), problem.transition
-    guess = _explain_all(labels, _rows.on_simplex(labels @ problem.inverse), transition)
-    at = solver.evaluate(labels, guess, transition, problem.log_prior)
-    n_classes, n_labels = transition.shape
-    if problem.log_prior is None and problem.rank == n_classes == n_labels:
-        dual = (at.gap > tol) & xp.all(labels > 0, axis=1)
-        at = _redo(
-            at,
-            dual,
-            problem,
-            lambda s, _: _explain_all(
-                s, solver.solve_dual(s, problem.inverse, tol / 100), transition
-            ),
-        )
-    return _redo(at, at.gap > 1, problem, lambda s, y: _less_extreme(s, y, transition))
+    n_classes, n_labels = problem.transition.shape
+    if problem.log_prior is not None or not problem.rank == n_classes == n_labels:
+        return _rows.on_simplex(labels @ problem.inverse)
+    solve_dual = _row_solver(labels).solve_dual
+    whole = xp.all(labels > 0, axis=1)
+    if bool(xp.all(whole)):
+        return solve_dual(labels, problem.inverse, tol)
+    guess = _rows.on_simplex(labels @ problem.inverse)
+    if not bool(xp.any(whole)):
+        return guess
+    part = xp.take(labels, xp.nonzero(whole)[0], axis=0)
+    return _rows.put_rows(whole, guess, solve_dual(part, problem.inverse, tol))
 
 
 def _less_extreme(labels, class_proba, transition):
@@ -253,7 +260,8 @@ def _settle_ties(at: _rows.Ascent, problem: RowProblem) -> tuple[_rows.Ascent, i
     chosen = xp.where(xp.all(xp.isfinite(chosen), axis=1)[:, None], chosen, part.class_proba)
     # Before a row has reached its optimum, the result can rule out one of its labels. Such a row
     # is not changed either.
-    lost = xp.any(_ruled_out(part.label_proba, chosen, problem.transition), axis=1)
+    explained = chosen @ problem.transition
+    lost = xp.any(_ruled_out(part.label_proba, explained, problem.transition), axis=1)
     chosen = xp.where(lost[:, None], part.class_proba, chosen)
     new = _rows.evaluate(part.label_proba, chosen, problem.transition, problem.log_prior)
     kept = xp.where((new.gap <= problem.tol)[:, None], chosen, part.class_proba)
@@ -263,16 +271,15 @@ def _settle_ties(at: _rows.Ascent, problem: RowProblem) -> tuple[_rows.Ascent, i
 
 
 def _redo(at: _rows.Ascent, rows, problem: RowProblem, solve) -> _rows.Ascent:
-    """Replace the marked rows by the result of `solve`, and evaluate all rows again."""
+    """Replace the marked rows by the result of `solve`."""
     xp = array_namespace(at.gap)
     if not bool(xp.any(rows)):
         return at
     index = xp.nonzero(rows)[0]
-    new = solve(xp.take(at.label_proba, index, axis=0), xp.take(at.class_proba, index, axis=0))
-    class_proba = _rows.put_rows(rows, at.class_proba, new)
-    return _row_solver(at.gap).evaluate(
-        at.label_proba, class_proba, problem.transition, problem.log_prior
-    )
+    labels = xp.take(at.label_proba, index, axis=0)
+    class_proba = solve(labels, xp.take(at.class_proba, index, axis=0))
+    new = _row_solver(at.gap).evaluate(labels, class_proba, problem.transition, problem.log_prior)
+    return _rows.Ascent(*(_rows.put_rows(rows, *pair) for pair in zip(at, new, strict=True)))
 
 
 @contextmanager
@@ -293,27 +300,38 @@ def _n_threads():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
+def is_on_cpu(array) -> bool:
+    """Return whether the array is in the memory of the CPU."""
+    return is_numpy_array(array) or "cpu" in str(device(array)).lower()
+
+
 def _row_solver(labels):
     use_numba = is_numpy_array(labels) and find_spec("numba") and not _compiled.ERRORS
     return _compiled if use_numba else _rows
 
 
-def row_problem(transition, class_prior, tol) -> RowProblem:
+def row_problem(transition, class_prior, tol, *, needs_mass=True) -> RowProblem:
     """Return the shared parameters of a pass with this transition; `class_prior` is positive."""
     transition = np.where(transition > 0, np.maximum(transition, SMALLEST), 0.0)
     n_classes = len(transition)
     anchor = np.full(n_classes, 1 / n_classes) if class_prior is None else class_prior
     uniform = np.ptp(anchor) == 0  # then the prior term of the objective is constant
+    log_prior = None if uniform else np.log(anchor)
+    inverse, rank = _pseudo_inverse(transition)
+    return RowProblem(transition, inverse, rank, log_prior, anchor, tol, needs_mass)
+
+
+def _pseudo_inverse(transition) -> tuple[np.ndarray, int]:
+    """Return the pseudo-inverse and the rank."""
+    n_classes, n_labels = transition.shape
+    if n_classes == n_labels >= MANY_CLASSES:  # an LU factorization takes a fifth of the time
+        with suppress(np.linalg.LinAlgError):
+            inverse = np.linalg.inv(transition)
+            if np.linalg.norm(inverse, 1) * np.linalg.norm(transition, 1) < WELL_CONDITIONED:
+                return inverse, n_classes
     left, values, right = np.linalg.svd(transition, full_matrices=False)
     rank = int(np.sum(values > values[0] * max(transition.shape) * np.finfo(float).eps))
-    return RowProblem(
-        transition,
-        (right[:rank].T / values[:rank]) @ left[:, :rank].T,
-        rank,
-        None if uniform else np.log(anchor),
-        anchor,
-        tol,
-    )
+    return (right[:rank].T / values[:rank]) @ left[:, :rank].T, rank
 
 
 def _possible_part(labels, transition):
@@ -324,24 +342,31 @@ def _possible_part(labels, transition):
     return labels / xp.where(total > 0, total, 1.0)
 
 
-def _ruled_out(labels, class_proba, transition):
+def _ruled_out(labels, explained, transition):
     """Return which labels of a row its classes rule out, or nearly so.
 
     An optimum explains label s with at least S_s max_k T_ks, or one thousandth of it if the class
     prior is extreme. With far less, Newton's method would need many steps or overflow.
     """
     xp = array_namespace(labels)
-    least = RULED_OUT * labels * xp.max(transition, axis=0)
-    return (labels > 0) & (class_proba @ transition <= least)
+    return (labels > 0) & (explained <= RULED_OUT * labels * xp.max(transition, axis=0))
 
 
-def _explain_all(labels, class_proba, transition):
-    """Add classes to rows that rule out one of their labels, in proportion to its probability."""
+def _evaluate(labels, class_proba, problem: RowProblem) -> _rows.Ascent:
+    """Evaluate rows, after adding classes to those that rule out one of their labels."""
     xp = array_namespace(labels)
-    ruled_out = _ruled_out(labels, class_proba, transition)
-    if not bool(xp.any(ruled_out)):
-        return class_proba
-    missing = xp.where(ruled_out, labels, 0.0)
+    transition, log_prior = problem.transition, problem.log_prior
+    explained = class_proba @ transition
+    ruled_out = _ruled_out(labels, explained, transition)
+    if bool(xp.any(ruled_out)):
+        class_proba = _explain(xp.where(ruled_out, labels, 0.0), class_proba, transition)
+        explained = class_proba @ transition
+    return _row_solver(labels).evaluate(labels, class_proba, transition, log_prior, explained)
+
+
+def _explain(missing, class_proba, transition):
+    """Add classes that can have the missing labels, in proportion to their probability."""
+    xp = array_namespace(missing)
     total = xp.sum(transition, axis=0)
     sources = xp.matrix_transpose(transition / xp.where(total > 0, total, 1.0))
     return _rows.on_simplex(class_proba + missing @ sources)

@@ -16,6 +16,9 @@ from typing import Any, NamedTuple
 from array_api_compat import array_namespace, device
 
 MAX_STEPS = 100  # Newton steps per row; five are typical
+MAX_DIRECT = 48  # classes; for more, conjugate gradients are cheaper than a matrix for each row
+MAX_CG_STEPS = 25
+CG_SHARE = 1e-3  # relative accuracy of conjugate gradients
 ELEMENTS_AT_ONCE = 2**19  # limits the temporary arrays of one linear solve to 4 MiB
 RIDGE = 1e-13  # relative; the pivot of linearly dependent rows of T is rounding error
 FLAT = 1e-10  # nats; added to the curvature, to keep steps in flat directions finite
@@ -46,10 +49,11 @@ class Descent(NamedTuple):
     residual: Any  # max |min(class_proba, price)|: zero at the optimum
 
 
-def evaluate(label_proba, class_proba, transition, log_prior) -> Ascent:
-    """Return the slope of each row at `class_proba`, and its gap."""
+def evaluate(label_proba, class_proba, transition, log_prior, explained=None) -> Ascent:
+    """Return the slope of each row at `class_proba`, and its gap; `explained` is yT, if known."""
     xp = array_namespace(label_proba)
-    explained = class_proba @ transition
+    if explained is None:
+        explained = class_proba @ transition
     gradient = ratio(label_proba, explained) @ transition.T
     if log_prior is not None:
         gradient = gradient + log_prior
@@ -81,15 +85,19 @@ def solve_dual(label_proba, inverse, tol):
     In terms of q = yT the problem is max Σ S log q subject to qT⁻¹ ≥ 0. Its optimum is
     q = S / (1 − T⁻¹μ) with a multiplier μ_k ≥ 0 for each class, which is zero if the class is
     present. Newton's method minimizes −Σ S log(1 − T⁻¹μ) over μ; the gradient is y, and the linear
-    systems are only as large as the number of absent classes. A row that does not converge is
-    returned as a good start for `ascend`.
+    systems are only as large as the number of absent classes. `tol` is the gap to reach; a row that
+    does not reach it is returned as a good start for `ascend`.
     """
     xp = array_namespace(label_proba)
+    tol = tol / 100  # negative class_proba are set to zero, which adds a larger gap
 
     def step(at):
         members = (at.price > 0) | (at.class_proba < 0)
         weight = at.label_proba / at.slack**2
-        (move,) = _solve_on(members, inverse.T, weight, at.class_proba)
+        if inverse.shape[0] > MAX_DIRECT:
+            move = _conjugate_gradients(members, inverse.T, weight, at.class_proba)
+        else:
+            (move,) = _solve_on(members, inverse.T, weight, at.class_proba)
         after = _dual_step(at, move, inverse)
         moved = xp.any(after.price != at.price, axis=1)
         return after, (after.residual > tol) & moved
@@ -254,21 +262,50 @@ def _dual_step(at: Descent, move, inverse) -> Descent:
     """Decrease the dual of each row along the projected Newton path, halving the step if needed."""
     xp = array_namespace(move)
     value = xp.sum(at.label_proba * xp.log(at.slack), axis=1)
-    good = xp.isnan(value)
+    waiting = ~xp.isnan(value)
     share, price, slack = 1.0, at.price, at.slack
     for _ in range(40):
-        trial = xp.clip(at.price - share * move, 0.0, None)
+        if not bool(xp.any(waiting)):
+            break
+        rows = xp.nonzero(waiting)[0]  # after the first attempt, these are few
+        pick = (xp.take(a, rows, axis=0) for a in (at.price, move, at.label_proba, value))
+        old, step, labels, least = pick
+        trial = xp.clip(old - share * step, 0.0, None)
         trial_slack = 1 - trial @ inverse.T
         inside = xp.min(trial_slack, axis=1) > 0
         log_slack = xp.log(xp.where(inside[:, None], trial_slack, 1.0))
-        lower = ~good & inside & (xp.sum(at.label_proba * log_slack, axis=1) >= value - NOISE)
-        price = _where(xp, lower, trial, price)
-        slack = _where(xp, lower, trial_slack, slack)
-        good = good | lower
-        if bool(xp.all(good)):
-            break
+        lower = inside & (xp.sum(labels * log_slack, axis=1) >= least - NOISE)
+        price = put_rows(waiting, price, _where(xp, lower, trial, xp.take(price, rows, axis=0)))
+        kept = xp.take(slack, rows, axis=0)
+        slack = put_rows(waiting, slack, _where(xp, lower, trial_slack, kept))
+        waiting = put_rows(waiting, waiting, ~lower)
         share = share / 2
     return _descent(at.label_proba, price, slack, inverse)
+
+
+def _conjugate_gradients(members, factor, weight, right):
+    """Solve the systems of `_solve_on` to `CG_SHARE` of the right-hand side, by products only.
+
+    Two products of matrices serve all rows, where `_solve_on` needs a matrix for each row. An
+    inexact solution is still a descent direction.
+    """
+    xp = array_namespace(members)
+    rest = xp.where(members, right, 0.0)
+    scale = xp.where(members, 1 / (weight @ (factor * factor).T), 0.0)
+    found, toward = xp.zeros_like(rest), scale * rest
+    left = xp.sum(rest * toward, axis=1, keepdims=True)
+    goal = CG_SHARE**2 * left
+    for _ in range(MAX_CG_STEPS):
+        if bool(xp.all(left <= goal)):
+            break
+        image = xp.where(members, ((toward @ factor) * weight) @ factor.T, 0.0)
+        curvature = xp.sum(toward * image, axis=1, keepdims=True)
+        length = xp.where(left > goal, left / xp.where(curvature > 0, curvature, 1.0), 0.0)
+        found = found + length * toward
+        rest = rest - length * image
+        before, left = left, xp.sum(scale * rest * rest, axis=1, keepdims=True)
+        toward = scale * rest + left / xp.where(before > 0, before, 1.0) * toward
+    return found
 
 
 def _solve_on(members, factor, weight, *rights, flat=0.0):

@@ -4,6 +4,8 @@ It is used for NumPy arrays if numba is installed. The kernels release the GIL, 
 several threads to solve blocks of rows at the same time.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.linalg  # noqa: F401  numba calls the BLAS of SciPy
 from numba import njit
@@ -25,20 +27,23 @@ from looselabels._rows import (
 MAX_DIRECT = 48  # absent classes; for more, conjugate gradients are cheaper than a factorization
 MAX_CG_STEPS = 25
 DUAL_STEPS = 20  # Newton steps per set of absent classes; more would only change rounding errors
+DIAGONAL_STEPS = 12  # Newton steps with a diagonal Hessian; four are typical
+SINGLE_TOL = 2e-5  # what steps in single precision can reach
 SMALL_TRANSITION = 1024  # entries; for more, a matrix product is faster than a loop
 
 # These flags allow sums to be reordered and vectorized; NaN and infinity keep their meaning.
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 
 
-def evaluate(label_proba, class_proba, transition, log_prior) -> Ascent:
+def evaluate(label_proba, class_proba, transition, log_prior, explained=None) -> Ascent:
     """Return the same as `_rows.evaluate`."""
     if transition.size > SMALL_TRANSITION:
-        return _rows.evaluate(label_proba, class_proba, transition, log_prior)
+        return _rows.evaluate(label_proba, class_proba, transition, log_prior, explained)
+    if explained is None:
+        explained = class_proba @ transition
     if log_prior is None:
         log_prior = np.zeros(len(transition))
-    explained, slope = np.empty_like(label_proba), np.empty_like(class_proba)
-    gap = np.empty(len(label_proba))
+    slope, gap = np.empty_like(class_proba), np.empty(len(label_proba))
     _evaluate_rows(label_proba, class_proba, transition, log_prior, explained, slope, gap)
     return Ascent(label_proba, class_proba, explained, slope, gap)
 
@@ -53,7 +58,93 @@ def ascend(label_proba, start, transition, log_prior, tol):
 
 
 def solve_dual(label_proba, inverse, tol):
-    """Return the same as `_rows.solve_dual`."""
+    """Return the same as `_rows.solve_dual`.
+
+    If most labels name their class, T⁻¹ is nearly diagonal, and matrix products for all rows with
+    the diagonal of the Hessian are much faster than Newton's method for each row. The first steps
+    need only single precision.
+    """
+    labels, single = label_proba.astype(np.float32), inverse.astype(np.float32)
+    hessian = _diagonal_hessian(labels, single)
+    price = np.zeros_like(labels)
+    _descend(labels, single, hessian, price, max(tol, SINGLE_TOL))
+    price = price.astype(np.float64)
+    class_proba, solved = _descend(label_proba, inverse, hessian, price, tol)
+    if not solved.all():
+        class_proba[~solved] = _solve_dual_by_row(label_proba[~solved], inverse, tol / 100)
+    return on_simplex(class_proba)
+
+
+class Diagonal(NamedTuple):
+    """The diagonal of the Hessian, T⁻ᵀ diag(S / slack²) T⁻¹, in a form that is cheap to update.
+
+    Only the weight of the label that names a class is updated; the others contribute little.
+    """
+
+    label_of: np.ndarray  # the label that names each class
+    leading: np.ndarray  # its entry of T⁻¹
+    others: np.ndarray  # what the other labels contribute, for each row
+
+
+def _diagonal_hessian(label_proba, inverse) -> Diagonal:
+    squares = inverse * inverse
+    label_of = squares.argmax(axis=0)
+    leading = inverse[label_of, np.arange(inverse.shape[1])]
+    others = label_proba @ squares - label_proba[:, label_of] * leading**2
+    return Diagonal(label_of, leading, others)
+
+
+def _descend(label_proba, inverse, hessian: Diagonal, price, tol):
+    """Decrease the dual of all rows by projected Newton steps; `price` is overwritten.
+
+    A row is solved if the next step would change no price by more than `tol`: S / q is 1 − T⁻¹μ,
+    so the gradient is 1 − μ, and a change of the prices is a change of the gradient. Returns the
+    class_proba before that step, and which rows are solved.
+    """
+    found, solved = np.zeros_like(price), np.zeros(len(price), np.bool_)
+    rows, before = np.arange(len(price)), np.full(len(price), np.inf)
+    labels, current, others = label_proba, price, hessian.others
+    for _ in range(DIAGONAL_STEPS):
+        explained = labels / (1 - current @ inverse.T) if current.any() else labels
+        class_proba = explained @ inverse
+        change = _step(labels, explained, class_proba, current, *hessian[:2], others)
+        price[rows], found[rows], solved[rows] = current, class_proba, change <= tol
+        # A row that does not converge quickly has a Hessian that is not nearly diagonal.
+        still = (change > tol) & (change < before / 2)
+        if not still.any():
+            break
+        if not still.all():
+            rows, labels, current, others = (a[still] for a in (rows, labels, current, others))
+        before = change[still]
+    return found, solved
+
+
+@compiled
+def _step(labels, explained, class_proba, price, label_of, leading, others):
+    """Update `price`, set absent classes in `class_proba` to 0, and return the largest changes.
+
+    A change is infinite if the row left the domain of the dual.
+    """
+    change = np.zeros(len(price))
+    for i in range(len(price)):
+        if not explained[i].min() > 0:
+            change[i] = np.inf
+            continue
+        for k in range(price.shape[1]):
+            if price[i, k] > 0 or class_proba[i, k] < 0:
+                s = label_of[k]
+                # The label that names the class has exactly known curvature: use its secant.
+                part = leading[k] * explained[i, s]
+                secant = part * max(part - class_proba[i, k], part / 2) / labels[i, s]
+                move = class_proba[i, k] / (others[i, k] + secant)
+                new = max(price[i, k] - move, 0.0)
+                change[i] = max(change[i], abs(new - price[i, k]))
+                price[i, k] = new
+                class_proba[i, k] = 0.0
+    return change
+
+
+def _solve_dual_by_row(label_proba, inverse, tol):
     # Finding the absent classes takes one matrix product for all rows. The prices for a given set
     # of absent classes are then a small problem for each row.
     inverse_t = np.ascontiguousarray(inverse.T)
@@ -72,7 +163,7 @@ def solve_dual(label_proba, inverse, tol):
         _settle_prices(labels, new_price, new_slack, members, inverse_t, tol)
         price[moving], slack[moving] = new_price, new_slack
         class_proba[moving] = (labels / new_slack) @ inverse
-    return on_simplex(np.where(price > 0, 0.0, class_proba))
+    return np.where(price > 0, 0.0, class_proba)
 
 
 def is_ambiguous(at: Ascent, transition, tol):
@@ -85,7 +176,6 @@ def is_ambiguous(at: Ascent, transition, tol):
 @compiled
 def _evaluate_rows(label_proba, class_proba, transition, log_prior, explained, slope, gap):
     for i in range(len(label_proba)):
-        _mix(class_proba[i], transition, explained[i])
         _fill_slope(label_proba[i], class_proba[i], explained[i], transition, log_prior, slope[i])
         gap[i] = slope[i].max()
 

@@ -33,6 +33,7 @@ from looselabels._blocks import (
     add_passes as add_passes,  # for users of `one_pass`
 )
 from looselabels._climb import climb, normalize_rows, transition_prior
+from looselabels._cuda import CudaRows, has_kernel
 from looselabels._names import in_label_order
 from looselabels._rows import on_simplex
 from looselabels._sources import RowFacts, SourceRows, as_source, is_source, mapped, scan
@@ -147,11 +148,12 @@ def infer(
         weight, counts, scale = _in_range(weight, counts, label_proba, facts.max_weight)
         rows = rows_for(label_proba, weight, len(given))
 
-        def solve(transition, tol=tol) -> PassFound:
+        def solve(transition, tol) -> PassFound:
             return rows.solve(row_problem(transition, prior, tol))
 
         if counts is None:
-            fitted, found, stationary = given, solve(given), True
+            fitted, stationary = given, True
+            found = rows.solve(row_problem(given, prior, tol, needs_mass=False))
             objectives = [found.objective]
         else:
             fitted, found, objectives, stationary = climb(
@@ -179,7 +181,7 @@ def class_proba_from(label_proba, transition, *, tol=1e-9):
         return mapped(each, len(given), label_proba)
     rows = rows_for(label_proba, None, len(given))
     with np.errstate(under="ignore"):
-        rows.solve(row_problem(given, None, tol))
+        rows.solve(row_problem(given, None, tol, needs_mass=False))
     return rows.class_proba
 
 
@@ -380,7 +382,10 @@ def rows_for(label_proba, sample_weight, n_classes):
     A driver solves all rows in one pass, ``solve(problem) -> PassFound``, returns to an earlier
     state (`keep`, `restore`), and has the result of the last pass (`class_proba`, `gap`).
     """
-    driver = SourceRows if is_source(label_proba) else Rows
+    if is_source(label_proba):
+        driver: type = SourceRows
+    else:
+        driver = CudaRows if has_kernel(label_proba, n_classes) else Rows
     return driver(label_proba, sample_weight, n_classes)
 
 

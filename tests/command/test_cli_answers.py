@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from looselabels import load
 from tests.command.calls import WRITTEN, called, files, pd, read_csv
 
 SEVERAL = ("--label", "ann", "--label", "bob", "--label", "eve")
@@ -117,9 +118,80 @@ def test_the_model_predicts_rows_without_answers(audited):
     done = called("predict", model, rows)
     predicted = pd.read_csv(io.StringIO(done.out))["class"]
     assert np.mean(predicted == np.array(["cat", "dog"] * 60)) > 0.85
-    refused = called("predict", model, audited.folder / "pets.csv", "--label", "ann")
-    assert refused.code == 3
-    assert "fitted to several answers per row" in refused.err
+
+
+def test_the_model_predicts_rows_with_the_answers_of_some_annotators(audited):
+    model, table = audited.folder / "pets-audit" / "model", audited.folder / "pets.csv"
+    alone = called("predict", model, table, "--all-classes").out
+    found = called("predict", model, table, *SEVERAL[:4], "--all-classes")
+    assert found.code == 0, found.err
+    alone, given = (pd.read_csv(io.StringIO(text)) for text in (alone, found.out))
+    transitions = load(model / "classifier").transitions_
+    expected = alone[["p(cat)", "p(dog)"]].to_numpy()
+    for name in ("ann", "bob"):
+        cells = given[name].map({"cat": 0, "dog": 1})
+        factors = transitions[name].proba.T[cells.fillna(0).astype(int)]
+        expected = expected * np.where(cells.notna().to_numpy()[:, None], factors, 1)
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(given[["p(cat)", "p(dog)"]], expected, atol=1e-9)
+    truth = np.array(["cat", "dog"] * 60)
+    assert (given["class"] == truth).mean() > (alone["class"] == truth).mean()
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (("size",), "The model has no annotator 'size'; it has 'ann', 'bob', 'eve'."),
+        (("ann", "bobby"), "The table has no column 'bobby'"),
+        (("eve",), "Column 'eve' holds ['cow']; the known labels are ('cat', 'dog')"),
+    ],
+)
+def test_answers_that_a_model_does_not_know_are_named(audited, tmp_path, columns, message):
+    table = read_csv(audited.folder / "pets.csv")
+    table.assign(eve="cow").to_csv(tmp_path / "new.csv", index=False)
+    words = [word for name in columns for word in ("--label", name)]
+    found = called("predict", audited.folder / "pets-audit" / "model", tmp_path / "new.csv", *words)
+    assert found.code == 3
+    assert message in found.err
+
+
+def test_a_missing_answer_can_be_a_label(pets):
+    """ann and bob answer about cats only, and eve answers about all."""
+    rules = pets.assign(**{name: pets[name].where(pets[name] == "cat") for name in ("ann", "bob")})
+    rules.to_csv("pets.csv", index=False)
+    words = (*SEVERAL, "--id", "name", *QUICK)
+    done = called("audit", "pets.csv", *words, "--missing-is-label")
+    assert done.code == 0, done.err
+    page = Path("pets-audit/report.html").read_text(encoding="utf-8")
+    assert "You specified that a missing answer is a label" in page
+    assert "--missing-is-label" in page
+    table = read_csv("pets-audit/labels.csv")
+    assert "more_answers" not in table  # everyone has answered
+    predicted = called("predict", "pets-audit/model", "pets.csv", *SEVERAL)
+    assert predicted.code == 0, predicted.err
+    found = pd.read_csv(io.StringIO(predicted.out))["class"]
+    assert (found == np.array(["cat", "dog"] * 60)).mean() > 0.9
+
+
+def test_a_label_that_looks_missing_is_noted(pets):
+    numbers = {"cat": "0", "dog": "1"}
+    for name in ("ann", "bob", "eve"):
+        pets[name] = pets[name].map(numbers).fillna("-1")
+    pets.drop(columns=["size", "weight"]).to_csv("pets.csv", index=False)
+    words = (*SEVERAL, "--id", "name")
+    said = "The label -1 occurs in 70 answers; it is taken to be a class. If it means that there is"
+    hint = "no answer, pass --unlabeled -1. If it means that a labeling function abstains, also"
+    done = called("audit", "pets.csv", *words)
+    assert f"{said} {hint} pass --missing-is-label." in done.err
+    done = called("audit", "pets.csv", *words, "--unlabeled", "-1", "--force")
+    assert done.code == 0
+    assert "taken to be a class" not in done.err
+
+
+def test_missing_is_a_label_of_several_annotators_only(pets):
+    done = called("audit", "pets.csv", "--label", "ann", "--missing-is-label")
+    assert done.code == 2
+    assert "--missing-is-label needs several --label, or --annotations." in done.err
 
 
 def test_answers_alone_are_enough(pets):

@@ -133,8 +133,8 @@ def test_probabilities_of_another_model_replace_the_fit(suffix):
     assert found["label_accuracy"] == pytest.approx(1 - wrong.sum() / frame["species"].count())
 
 
-@pytest.mark.parametrize("command", [["fit", "pets.csv"], ["predict", "model", "pets.csv"]])
+@pytest.mark.parametrize("command", [["fit", "pets.csv"], ["apply", "pets.csv", "pets.csv"]])
 def test_other_commands_take_one_column_of_labels(command):
     found = called(*command, "--label", "Ann", "--label", "Bob")
     assert found.code == 2
-    assert "it is given 2 times. Only `looselabels audit` takes several columns." in found.err
+    assert "it is given 2 times. Only audit and predict take several columns." in found.err

@@ -1,12 +1,17 @@
 """Annotators who agree more than their transitions explain."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from looselabels.annotations import Answers
+from looselabels.estimation import agreement
 from looselabels.estimation.agreement import (
     EqualPair,
+    _expected_agreement,
+    _pairs_of_answers,
     agreeing_pairs,
     equal_pairs,
     join,
@@ -106,3 +111,29 @@ def test_silent_functions_are_equal_only_if_they_answer_the_same_rows():
     answers = answers._replace(row=answers.row[order], annotator=answers.annotator[order])
     assert equal_pairs(answers) == [EqualPair(0, 1, 100)]
     assert len(equal_pairs(answers._replace(missing_label=None))) == 3
+
+
+def test_of_too_many_pairs_evenly_spaced_rows_are_compared(monkeypatch):
+    row, annotator = np.repeat(np.arange(6), 3), np.tile(np.arange(3), 6)
+    answers = Answers(row, annotator, np.zeros(18, int), 6, 3, 2)
+    monkeypatch.setattr(agreement, "MAX_PAIRS", 10)
+    rows, one, two = _pairs_of_answers(answers)
+    assert_array_equal(rows, np.repeat([0, 2, 4], 3))
+    assert_array_equal(annotator[one], [0, 0, 1] * 3)
+    assert_array_equal(annotator[two], [1, 2, 2] * 3)
+    assert_array_equal(row[one], rows)
+
+
+def test_the_expected_agreement_is_that_of_annotators_who_both_answered():
+    """Two annotators who may leave out a row, and whose answers leave the class uncertain."""
+    transitions = np.array([[[0.5, 0.1, 0.4], [0.2, 0.6, 0.2]], [[0.3, 0.3, 0.4], [0.1, 0.2, 0.7]]])
+    answers = Answers(np.array([0, 0]), np.array([0, 1]), np.array([0, 1]), 1, 2, 3, 2)
+    given = np.array([0.3, 0.7]) * transitions[0, :, 0] * transitions[1, :, 1]
+    found = SimpleNamespace(
+        transitions=transitions.copy(), class_proba_given_label=(given / given.sum())[None]
+    )
+    places = (np.array([k]) for k in (0, 0, 1, 0, 0, 1))
+    equal = (transitions[0] * transitions[1])[:, :2].sum(axis=1)
+    both = transitions[0, :, :2].sum(axis=1) * transitions[1, :, :2].sum(axis=1)
+    expected = ([0.3, 0.7] @ equal) / ([0.3, 0.7] @ both)
+    assert_allclose(_expected_agreement(found, answers, *places), [expected])

@@ -8,6 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from looselabels.annotations import Answers
+from looselabels.estimation import annotators
+from looselabels.estimation.agreement import agreeing_pairs
 from looselabels.estimation.annotator_levels import log_density
 from looselabels.estimation.annotator_passes import CLASS_STRENGTH, Problem
 from looselabels.estimation.annotators import (
@@ -73,7 +75,7 @@ def test_the_objective_is_a_lower_bound_of_the_exact_evidence_and_close_to_it():
     """A second route: enumeration of all classes and levels of a tiny case."""
     table = np.array([[0, 0, 1], [1, 1, 1], [0, 0, -1], [1, -1, 0], [0, 0, 0]])
     answers = answers_of(table)
-    problem = Problem.read(None, answers, None, None, None)
+    problem = Problem.read(None, answers, None, np.inf, None, None)
     guess = problem.first_guess()
     for _ in range(30):
         guess = problem.run_pass(guess).guess
@@ -171,6 +173,46 @@ def test_features_settle_rows_where_annotators_disagree(rng):
     assert share_right(with_x, classes) > share_right(class_proba, classes) + 0.02
 
 
+def test_transitions_can_be_computed_for_some_annotators_only(rng):
+    answers, *_ = crowd(rng, n_rows=100, n_annotators=9)
+    found = infer_from_annotators(None, answers, {4: np.eye(4)})
+    some = [7, 4, 0, 7]
+    assert_allclose(found.lazy_transitions[some], found.transitions[some])
+    assert_allclose(found.lazy_transitions[3], found.transitions[3])
+    assert_allclose(found.lazy_transitions.take([4, 2])[1:], found.transitions[2:3])
+    assert_allclose(found.transitions.sum(axis=2), 1)
+
+
+def test_the_likelihood_is_computed_in_blocks_of_annotators(rng, monkeypatch):
+    answers, *_, transitions = crowd(rng, n_rows=50)
+    for one in (answers, answers._replace(missing_label=1)):
+        whole = answer_likelihood(transitions, one)
+        with monkeypatch.context() as patch:
+            patch.setattr(annotators, "BLOCK", 50)  # of three annotators
+            assert_allclose(answer_likelihood(transitions, one), whole)
+    chance = np.full(20, 0.2)
+    mixed = 0.8 * transitions + 0.2 / 4
+    assert_allclose(
+        answer_likelihood(transitions, answers, chance), answer_likelihood(mixed, answers)
+    )
+
+
+def test_many_annotators_and_classes_need_no_transition_each_in_memory(rng, monkeypatch):
+    n_annotators, n_classes = 1000, 60
+    row, annotator = np.repeat(np.arange(500), 2), rng.permutation(n_annotators)
+    label = np.where(rng.random(1000) < 0.8, row % n_classes, rng.integers(n_classes, size=1000))
+    answers = Answers(row, annotator, label, 500, n_annotators, n_classes)
+    monkeypatch.setattr(annotators, "BLOCK", 50_000)
+    tracemalloc.start()
+    found = infer_from_annotators(None, answers, max_iter=2)
+    annotator_accuracy(found)
+    answer_likelihood(found.lazy_transitions, answers)
+    agreeing_pairs(found, answers)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < n_annotators * n_classes**2 * 8 / 2  # 29 MB for all transitions
+
+
 def test_an_annotator_with_few_answers_has_about_the_pooled_transition(rng):
     answers, _, transitions = crowd(rng, n_rows=600, per_row=5)
     newcomer = answers.annotator == 5
@@ -220,6 +262,31 @@ def test_annotators_with_coarse_labels_and_with_labels_that_exclude_a_class_help
     assert_allclose(annotator_accuracy(found).accuracy[3:], [0.967, 0.967], atol=0.03)
 
 
+def test_annotators_without_a_label_for_a_class_are_not_asked_about_it(rng):
+    """They choose one of their labels, and this says nothing about the class that has none."""
+    n_rows, n_annotators = 400, 12
+    classes = rng.integers(4, size=n_rows)
+    transitions = np.tile(0.8 * np.eye(4) + 0.05, (n_annotators, 1, 1))
+    for a in range(6):
+        unnamed = np.arange(4) // 2 == a % 2
+        transitions[a] = 0.8 * np.eye(4)
+        transitions[a, unnamed] = 0
+        transitions[a, :, ~unnamed] += (1 - transitions[a].sum(axis=1)) / 2
+    annotator = np.sort(rng.random((n_rows, n_annotators)).argsort(axis=1)[:, :3], axis=1).ravel()
+    row = np.repeat(np.arange(n_rows), 3)
+    label = draw_labels(rng, transitions[annotator, classes[row]])
+    answers = Answers(row, annotator, label, n_rows, n_annotators, 4)
+    found = infer_from_annotators(None, answers)
+    same_set = infer_from_annotators(None, answers, designs=dict.fromkeys(range(12), np.eye(4)))
+    right, right_before = (
+        np.mean(one.class_proba_given_label.argmax(axis=1) == classes) for one in (found, same_set)
+    )
+    assert right > right_before + 0.01
+    # an answer for a class without a label is wrong, although it could not be right
+    accuracy = annotator_accuracy(found).accuracy
+    assert accuracy[:6].mean() < 0.55 < 0.75 < accuracy[6:].mean()
+
+
 def test_a_trusted_expert_overrules_the_crowd(rng):
     table = np.column_stack([np.zeros((50, 3), int), np.ones(50, int)])
     table[::2] = 1
@@ -228,6 +295,33 @@ def test_a_trusted_expert_overrules_the_crowd(rng):
     found = infer_from_annotators(None, answers, {3: np.eye(2)})
     assert found.class_proba_given_label[1].argmax() == 1
     assert_array_equal(found.transitions[3], np.eye(2))
+
+
+@pytest.mark.parametrize("strength", [2.0, 300.0])
+def test_a_transition_with_a_strength_counts_as_that_many_answers(rng, strength):
+    answers, classes, _ = crowd(rng, n_rows=200)
+    class_proba = np.eye(4)[classes]  # known: expected counts are counts
+    belief = 0.6 * np.eye(4) + 0.1
+    found = infer_from_annotators(class_proba, answers, {2: belief}, strength=strength)
+    mine = answers.annotator == 2
+    counts = np.zeros((4, 4))
+    np.add.at(counts, (classes[answers.row[mine]], answers.label[mine]), 1)
+    expected = (strength * belief + counts) / (strength + counts.sum(axis=1, keepdims=True))
+    assert_allclose(found.transitions[2], expected, atol=1e-6)
+    objective = infer_from_annotators(None, answers, {2: belief}, strength=strength).objective
+    assert (np.diff(objective) >= -1e-8 * np.abs(objective[:-1])).all()
+
+
+def test_a_great_strength_fixes_a_transition_and_zeros_stay(rng):
+    answers, *_ = crowd(rng, n_rows=200)
+    belief = np.array([[1, 0, 0, 0], [0, 0.9, 0.1, 0], [0.2, 0, 0.8, 0], [0, 0, 0, 1.0]])
+    fixed = infer_from_annotators(None, answers, {2: belief}, tol=1e-4)
+    close = infer_from_annotators(None, answers, {2: belief}, strength=1e8, tol=1e-4)
+    both = (one.class_proba_given_label for one in (fixed, close))
+    assert_allclose(*both, atol=0.03)
+    free = infer_from_annotators(None, answers, {2: belief}, strength=1, tol=1e-4)
+    assert free.transitions[2][belief == 0].max() < 1e-6
+    assert np.abs(free.transitions[2] - belief).max() > 0.02
 
 
 def test_experts_who_contradict_each_other_raise_no_error():

@@ -322,3 +322,44 @@ def test_certain_rows_that_a_review_refutes_raise_the_floor(rng):
     )
     assert (reviewed.floor > plain.floor).all()
     assert reviewed.apply(class_proba)[0, 1] > 2 * plain.apply(class_proba)[0, 1]
+
+
+@pytest.mark.parametrize("power", [0.5, 2.0])
+def test_a_known_power_is_kept(rng, power):
+    proba, labels = rng.dirichlet(np.ones(2), 100), rng.integers(2, size=100)
+    found, _ = fit_class_calibration(proba, np.array([[0.9, 0.1], [0.2, 0.8]]), labels, power=power)
+    assert found.power == pytest.approx(power)
+
+
+def test_an_unknown_power_has_bounds(rng):
+    """Labels that x determines would let it grow without end."""
+    labels = np.repeat([0, 1], 500)
+    found, _ = fit_class_calibration(
+        np.array([[0.51, 0.49], [0.49, 0.51]])[labels], np.eye(2), labels, spread_above_one=1e9
+    )
+    assert found.power == pytest.approx(np.exp(3))
+
+
+def test_a_label_that_no_class_can_have_does_not_move_the_calibration():
+    transition = np.array([[0.8, 0.2, 0.0], [0.3, 0.7, 0.0]])
+    proba = np.array([[0.7, 0.3], [0.3, 0.7]] * 20 + [[0.6, 0.4], [0.4, 0.6]])
+    labels = np.array([0, 1, 1, 1, 0, 0] * 7)
+    without, _ = fit_class_calibration(proba, transition, labels)
+    labels[-2:] = 2
+    weight = np.append(np.ones(40), [0.0, 0.0])
+    alone, _ = fit_class_calibration(proba[:40], transition, labels[:40])
+    impossible, _ = fit_class_calibration(proba, transition, labels)
+    assert np.abs(without.factor - alone.factor).max() > 1e-3  # the two labels matter
+    assert impossible.power == pytest.approx(alone.power, rel=1e-3)
+    assert_allclose(impossible.factor, alone.factor, rtol=1e-3)
+    zero, _ = fit_class_calibration(proba, transition, labels, weight)
+    assert_allclose(zero.factor, alone.factor, rtol=1e-3)
+
+
+def test_a_column_without_probability_does_not_change_the_factors_of_the_others():
+    proba, shares = np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([0.4, 0.6])
+    wider = np.column_stack([proba, np.zeros(2)])
+    found = fit_shares(wider, np.array([0.2, 0.3, 0.5]))
+    expected = fit_shares(proba, shares)
+    assert_allclose(found[:2] / found[0], expected / expected[0], rtol=1e-6)
+    assert found[2] == 1

@@ -8,6 +8,7 @@ from looselabels.estimation.class_prior import (
     METHODS,
     _fit_mixture,
     _mixture_parts,
+    best_bin,
     distribute_share,
     estimate_class_prior,
 )
@@ -316,3 +317,7 @@ def test_weights_below_one_are_scaled_to_counts_of_rows():
 def test_the_positive_share_is_split_and_the_negative_one_kept():
     found = distribute_share(np.array([0.5, 0.1, 0.4]), np.array([30.0, 90.0]))
     assert_allclose(found, [0.15, 0.45, 0.4])
+
+
+def test_the_best_bin_of_too_few_rows_is_all_of_them():
+    assert_array_equal(best_bin(np.array([[1.0, 0.0]]), np.array([[1.0, 3.0]])), [1.0])

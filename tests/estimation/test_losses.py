@@ -5,8 +5,16 @@ import pytest
 from numpy.testing import assert_allclose
 
 from looselabels._rows import on_simplex
-from looselabels.estimation.calibration import fit_class_calibration
-from looselabels.estimation.losses import class_losses, label_losses
+from looselabels.estimation.calibration import fit_class_calibration, softmax
+from looselabels.estimation.losses import class_losses, label_losses, label_skill
+
+
+def few_rows(seed, n_rows=12):
+    """Draw p(label | x) of few rows; half of their labels are the most probable ones."""
+    rng = np.random.default_rng(seed)
+    proba = rng.dirichlet(np.full(4, 0.05), n_rows)
+    is_best = rng.random(n_rows) < 0.5
+    return proba, np.where(is_best, proba.argmax(axis=1), rng.integers(4, size=n_rows))
 
 
 def test_label_losses_use_the_best_power_and_share_of_random_labels(rng):
@@ -57,3 +65,23 @@ def test_an_impossible_label_has_a_finite_loss():
     losses = class_losses(np.full((3, 2), 0.5), transition, np.array([0, 1, 2]))
     assert_allclose(losses[2], -np.log(1e-12))
     assert np.isfinite(losses).all()
+
+
+def test_the_accuracy_is_how_often_the_most_probable_label_is_given():
+    proba = np.array([[0.7, 0.2, 0.1]] * 3 + [[0.1, 0.2, 0.7]] * 2)
+    found = label_skill(proba, np.array([0, 0, 1, 2, 0]), np.array([1.0, 1.0, 2.0, 3.0, 1.0]))
+    assert found.accuracy == pytest.approx(5 / 8)
+
+
+@pytest.mark.parametrize("number", [7, 11, 26, 100])  # both starts win some
+def test_the_better_of_two_minima_is_found(number):
+    """Few or many labels can be independent of x: no point of a grid of both numbers is better."""
+    proba, index = few_rows(number)
+    rows = np.arange(len(index))
+    share = (np.bincount(index) / len(index))[index]
+    logs = np.log(np.maximum(proba, 1e-6))
+    powers, parts = np.exp(np.linspace(-3, 3, 50)), 1 / (1 + np.exp(-np.linspace(-9, 3, 50)))
+    own = np.array([softmax(power * logs)[0][rows, index] for power in powers])
+    mixed = (1 - parts)[:, None, None] * own + parts[:, None, None] * share
+    best = np.mean(-np.log(mixed), axis=2).min()
+    assert label_losses(proba, index, np.ones(len(index))).mean() <= best + 1e-6

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 from looselabels._rows import on_simplex
-from looselabels.estimation.errors import equal_errors
+from looselabels.estimation.errors import equal_errors, fit_shrinkage, shrunk_noise
 from looselabels.estimation.noise import (
     Fit,
     Given,
@@ -302,3 +302,23 @@ def test_no_known_class_changes_nothing(rng):
         estimate_noise(*given, class_index=known) for known in (None, np.full(300, -1))
     )
     assert_allclose(unknown.proba, plain.proba, atol=0.02)
+
+
+def test_a_weight_is_a_number_of_rows_in_all_starts(rng):
+    times = rng.integers(1, 4, 60)
+    rows = rng.dirichlet(np.ones(3), 60), rng.integers(3, size=60)
+    design, equal = np.eye(3), equal_errors(np.eye(3))
+    weighted = starts(Given(*rows, times.astype(float), design, equal))
+    copies = (np.repeat(part, times, axis=0) for part in rows)
+    repeated = starts(Given(*copies, np.ones(times.sum()), design, equal))
+    for one, other in zip(weighted, repeated, strict=True):
+        assert_allclose(one, other, atol=1e-8)
+
+
+def test_only_labels_that_exclude_the_class_count_as_errors():
+    design, mass = np.eye(2), np.array([[8.0, 2.0], [1.0, 9.0]])
+    equal = equal_errors(design)
+    given = Given(np.zeros((0, 2)), np.zeros(0, int), np.zeros(0), design, equal)
+    counts = np.array([[8.5, 2.0], [1.0, 9.5]])
+    expected = shrunk_noise(counts, equal, fit_shrinkage(counts, equal), given.max_rate)
+    assert_allclose(noise_from_mass(mass, given), expected)

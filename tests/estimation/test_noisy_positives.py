@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from looselabels.estimation.class_prior import estimate_class_prior
 from looselabels.estimation.noisy_positives import (
+    _both_tails,
     estimate_noisy_positives,
     positive_with_noise,
     transition_with_wrong_labels,
@@ -117,3 +118,12 @@ def test_the_share_of_positive_rows_fits_the_labels_on_negative_ones(label_share
     on_negatives = shares[-1] * proba[-1, :-1].sum() / label_shares.sum()
     assert positive == pytest.approx(seen * (1 - on_negatives))
     assert 0 < on_negatives <= noise + 1e-12
+
+
+def test_with_a_known_share_not_all_labels_are_wrong_and_no_more_than_all_rows_are_positive():
+    labeled, unlabeled = np.array([[50.0, 50.0]]), np.array([[450.0, 450.0]])
+    wrong, top = _both_tails(labeled, unlabeled, 0.001, np.zeros(1))
+    assert_allclose(wrong, [1 - 1 / 101])
+    wrong, top = _both_tails(labeled, unlabeled, 0.2, np.array([0.9]))
+    assert_allclose(wrong, [0.9])
+    assert_allclose(top, [1.0])

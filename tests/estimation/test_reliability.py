@@ -42,3 +42,10 @@ def test_a_weight_is_a_number_of_rows(rng):
 def test_without_rows_there_is_no_error():
     found = reliability(np.array([[0.7, 0.3]]), np.array([0]), np.zeros(1))
     assert found.error is None
+
+
+def test_a_bin_with_one_row_or_a_part_of_one_counts():
+    found = reliability(np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([0, 1]), np.array([1.0, 0.5]))
+    assert_allclose(found.n_rows, [0.5, 1])
+    assert_allclose(found.predicted, [0.6, 0.9])
+    assert_allclose(found.observed, [0, 1])

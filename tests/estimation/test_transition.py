@@ -493,3 +493,19 @@ def test_a_class_whose_labels_do_not_occur_keeps_its_row_of_the_design():
     label_proba = np.column_stack([np.tile([0.9, 0.1], 20), np.tile([0.1, 0.9], 20), np.zeros(40)])
     found = estimate_transition(label_proba, np.arange(40) % 2, np.eye(3), method="confident")
     assert_allclose(found.transition, np.eye(3))
+
+
+def test_a_number_has_an_interval_even_if_little_speaks_for_the_others():
+    found = TransitionEstimate(np.array([[6 / 7, 1 / 7]]), np.array([[3.0, 0.5]]), [], None)
+    low, high = found.interval()
+    assert_allclose(low[0, 0], beta(3.0, 0.5).ppf(0.05))
+    assert_allclose(high[0, 0], beta(3.0, 0.5).ppf(0.95))
+
+
+def test_rounds_of_calibration_that_were_too_few_are_reported(rng, monkeypatch):
+    monkeypatch.setattr(estimate, "MAX_ROUNDS", 1)
+    class_proba = rng.dirichlet(np.ones(2), 300)
+    label_index = (rng.random(300) > (class_proba @ NOISE)[:, 0]).astype(int)
+    design = np.array([[0.9, 0.1], [0.1, 0.9]])
+    with pytest.warns(ConvergenceWarning, match="the last round made the labels more likely"):
+        estimate_transition(class_proba @ NOISE, label_index, design, method="calibrated")

@@ -1,6 +1,7 @@
 """A classifier learns classes from the answers of several annotators."""
 
 import json
+import pickle
 from functools import partial
 
 import numpy as np
@@ -247,6 +248,7 @@ def test_the_number_of_rounds_can_be_specified(refit):
     assert share_right(clf) > 0.75
 
 
+@pytest.mark.slow
 def test_a_table_after_a_column_and_a_column_after_a_table_leave_nothing_behind(fitted):
     clf = clone(fitted).fit(X, CLASSES).fit(X, FRAME)
     assert_array_equal(clf.class_proba_, fitted.class_proba_)
@@ -306,6 +308,32 @@ def test_a_trusted_expert_decides():
     assert_array_equal(found, FRAME["ann0"][rows])
     assert_array_equal(clf.transitions_["ann0"].proba, np.eye(3))
     assert_allclose(clf.annotator_quality_.loc["ann0", ["accuracy", "low", "high"]].tolist(), 1)
+
+
+def test_a_transition_with_a_strength_is_where_an_annotator_starts():
+    """ann3 is often wrong: its answers correct the belief that it is right."""
+    rates, belief = [], {"ann3": EXPERT.with_noise(0.05)}
+    for strength in (1, 20, np.inf):
+        clf = decoupled(transition=belief, strength=strength).fit(None, FRAME)
+        quality = clf.annotator_quality_.loc["ann3"]
+        assert quality["low"] <= quality["accuracy"] <= quality["high"]
+        rates.append(float(np.diag(clf.transitions_["ann3"].proba).mean()))
+    assert rates[0] < rates[1] - 0.05 < rates[1] < rates[2] - 0.01
+
+
+@pytest.mark.parametrize(
+    ("transition", "strength", "message"),
+    [
+        (None, 5, "strength=5 is for transitions that you specify"),
+        ("common", 5, "strength=5 is for transitions that you specify"),
+        ("mapping", 0, "strength must be positive; it is 0"),
+        ("mapping", "much", "strength must be positive; it is 'much'"),
+    ],
+)
+def test_a_strength_needs_transitions_of_annotators(transition, strength, message):
+    transition = {"common": EXPERT, "mapping": {"ann0": EXPERT}}.get(transition)
+    with pytest.raises(ValueError, match=message):
+        decoupled(transition=transition, strength=strength).fit(None, FRAME)
 
 
 def test_coarse_labels_of_one_annotator_have_a_transition():
@@ -392,7 +420,6 @@ def test_transitions_that_do_not_fit_the_answers_are_refused(transition, message
         {"negative": "other"},
         {"noise": 0.1},
         {"noise": "estimate"},
-        {"strength": 5},
         {"label_weights": "costs"},
         {"calibrate": "temperature"},
         {"class_prior": "density-ratio"},
@@ -437,6 +464,17 @@ def test_annotators_who_always_say_the_same_are_not_believed(fitted):
     assert np.ptp(clf.transitions_["x"].proba[:, 0]) < 0.3
 
 
+def test_single_answers_without_features_are_warned_about():
+    single = TABLE.copy()
+    for row in single:
+        row[np.flatnonzero(row != None)[1:]] = None  # noqa: E711
+    with pytest.warns(IdentifiabilityWarning, match="nothing says how often answers are wrong"):
+        clf = decoupled().fit(None, single)
+    assert clf.class_proba_given_label_.max(axis=1).mean() > share_right(clf)  # too certain
+    expert = dict.fromkeys(range(8), EXPERT)
+    decoupled(transition=expert).fit(None, single)  # nothing is estimated: no warning
+
+
 def test_copies_of_an_annotator_count_once(tmp_path):
     table = FRAME.copy()
     for name in ("copy", "other copy"):
@@ -468,6 +506,19 @@ def test_one_label_alone_is_refused():
         decoupled().fit(X[:20], np.full((20, 2), "c", dtype=object))
 
 
+@pytest.mark.parametrize("estimator", [LogisticRegression(), GaussianNB()])
+def test_a_consensus_of_one_class_is_an_error_only_if_the_estimator_needs_two(estimator):
+    table = np.full((60, 3), "c", dtype=object)
+    table[[0, 5], [0, 1]] = "d"  # outvoted
+    if isinstance(estimator, GaussianNB):
+        clf = decoupled(estimator).fit(X[:60], table)
+        assert clf.classes_.tolist() == ["c", "d"]
+        assert (clf.predict(X[:60]) == "c").all()
+    else:
+        with pytest.raises(ValueError, match="consensus of all rows is 'c', and the estimator"):
+            decoupled(estimator).fit(X[:60], table)
+
+
 def test_label_sets_that_do_not_overlap_are_all_classes():
     table = FRAME[["ann2", "ann3"]].copy()
     table["ann3"] = table["ann3"].str.upper().astype(object)
@@ -476,6 +527,11 @@ def test_label_sets_that_do_not_overlap_are_all_classes():
         clf = decoupled(LogisticRegression()).fit(X, table)
     assert clf.classes_.tolist() == ["C", "D", "H", "c", "d", "h"]
     assert np.isfinite(clf.class_proba_given_label_).all()
+
+
+def test_a_copy_of_a_fitted_crowd_has_its_transitions(fitted):
+    again = pickle.loads(pickle.dumps(fitted))
+    assert_array_equal(again.transitions_["ann3"].proba, fitted.transitions_["ann3"].proba)
 
 
 def test_many_annotators_with_one_answer_each():

@@ -15,7 +15,6 @@ def test_by_default_each_label_is_a_class():
     design = design_annotations(Annotations.from_table(TABLE))
     assert design.classes == ("cat", "dog")
     assert_array_equal(design.meaning, np.eye(2))
-    assert not design.is_specified
     assert_array_equal(design.n_answers, [2, 2])
     assert_array_equal(design.has_answers, [True, True, True])
 

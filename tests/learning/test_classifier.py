@@ -67,13 +67,20 @@ def expected_failures(estimator):
     [
         DecoupledClassifier(LogisticRegression(), cv=2),
         DecoupledClassifier(KNeighborsClassifier(1), cv=2, calibrate="marginals"),
-        DecoupledClassifier(refit=False, random_state=0),
     ],
     expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore:Label .* samples. 2 folds:UserWarning")
 @pytest.mark.filterwarnings("ignore:KNeighborsClassifier takes no sample_weight:UserWarning")
 def test_the_contract_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [DecoupledClassifier(refit=False, random_state=0)], expected_failed_checks=expected_failures
+)
+def test_the_contract_of_scikit_learn_with_the_default_estimator(estimator, check):
     check(estimator)
 
 
@@ -253,6 +260,7 @@ def digits():
     return X[order[:1200]], y[order[:1200]], X[order[1200:]], y[order[1200:]]
 
 
+@pytest.mark.slow
 def test_seven_positive_classes_and_a_negative_one():
     X, y, X_test, y_test = digits()
     classes, truth = np.where(y < 7, y, 7), np.where(y_test < 7, y_test, 7)
@@ -276,6 +284,7 @@ def test_one_positive_class():
     assert f1_score(y_test == 0, clf.predict(X_test)) >= best - 0.15
 
 
+@pytest.mark.slow
 def test_wrong_labels_are_repaired():
     X, y, _, _ = digits()
     confusion = 0.7 * np.eye(10) + 0.3 * np.roll(np.eye(10), 1, axis=1)

@@ -137,6 +137,7 @@ def test_one_model_or_draws_whichever_predicts_the_labels_better():
     assert isinstance(clf.estimator_, BalancedDraws) == (drawn_loss < alone_loss)
 
 
+@pytest.mark.slow
 def test_a_model_that_follows_single_rows_is_drawn():
     """Half of the columns are noise, and a fifth of the labels is wrong."""
     rng = np.random.default_rng(0)

@@ -15,6 +15,7 @@ from looselabels.estimation.noise import estimate_noise
 from looselabels.exceptions import IdentifiabilityWarning
 
 
+@pytest.mark.slow
 def test_the_classifier_finds_wrong_labels_without_a_specified_rate():
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
@@ -29,6 +30,7 @@ def test_the_classifier_finds_wrong_labels_without_a_specified_rate():
     assert np.mean(kept.classes_[kept.class_proba_given_label_.argmax(axis=1)] == y) < 0.85
 
 
+@pytest.mark.slow
 def test_noise_is_estimated_from_the_labeled_rows_alone():
     X, y = load_digits(n_class=3, return_X_y=True)
     rng = np.random.default_rng(0)
@@ -61,6 +63,7 @@ def digits_with_noise(rate, design, rng):
     return X / 16, y, make_loose_labels(labeled_as, design, random_state=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["coarse", "merged", "candidates"])
 def test_noise_is_estimated_where_labels_do_not_name_classes(kind):
     rng = np.random.default_rng(0)

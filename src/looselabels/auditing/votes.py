@@ -3,6 +3,7 @@
 import numpy as np
 
 from looselabels.annotations import Answers
+from looselabels.estimation.annotator_input import count_labels
 from looselabels.estimation.sampling import sample_rows
 
 MAX_NUMBERS = 20_000_000  # of transitions that are in memory at once
@@ -39,12 +40,12 @@ def agreement(answers: Answers, class_proba, transitions) -> dict:
     n_pairs = _pairs(answers.n_answers)
     if not n_pairs.any():
         return {"n_pairs": 0, "observed": None, "expected": None, "chance": None}
-    n_equal = _pairs(_label_counts(answers)[2])
+    n_equal = _pairs(count_labels(answers)[2])
     share = np.bincount(answers.label, minlength=answers.n_labels) / len(answers.label)
     return {
         "n_pairs": int(n_pairs.sum()),
         "observed": float(n_equal.sum() / n_pairs.sum()),
-        "expected": _expected_agreement(answers, class_proba, transitions),
+        "expected": _mean_expected(answers, class_proba, transitions),
         "chance": float(np.sum(share**2)),
     }
 
@@ -53,23 +54,17 @@ def _pairs(counts):
     return counts * (counts - 1) // 2
 
 
-def _label_counts(answers: Answers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows, labels, and how often each of these rows has this label; no zeros."""
-    code, counts = np.unique(answers.row * answers.n_labels + answers.label, return_counts=True)
-    return *np.divmod(code, answers.n_labels), counts
-
-
-def _expected_agreement(answers, class_proba, transitions) -> float:
+def _mean_expected(answers, class_proba, transitions) -> float:
     """Return Σ_y p(y) Σ_s T_a[y, s] T_b[y, s], the mean over pairs a, b of some thousand rows."""
     rows = np.flatnonzero(answers.n_answers > 1)
-    per_row = transitions[0].size * answers.n_answers[rows].mean()
+    per_row = np.prod(transitions.shape[1:]) * answers.n_answers[rows].mean()
     rows = rows[sample_rows(len(rows), max(1, int(MAX_NUMBERS / per_row)))]
     part = answers.take(rows)
-    if answers.missing_label is not None:  # given that there is an answer
-        transitions = np.delete(transitions, answers.missing_label, axis=2)
-        total = transitions.sum(axis=2, keepdims=True)
-        transitions = transitions / np.where(total > 0, total, 1)  # 0: never answers
     given, starts = transitions[part.annotator], np.searchsorted(part.row, range(len(rows)))
+    if answers.missing_label is not None:  # given that there is an answer
+        given = np.delete(given, answers.missing_label, axis=2)
+        total = given.sum(axis=2, keepdims=True)
+        given = given / np.where(total > 0, total, 1)  # 0: never answers
     # (Σ_a t_a)² − Σ_a t_a² is twice the sum over pairs
     twice = np.add.reduceat(given, starts) ** 2 - np.add.reduceat(given**2, starts)
     expected = np.sum(class_proba[rows] * twice.sum(axis=2) / 2)
@@ -86,7 +81,7 @@ def rows_unlike_vote(answers: Answers, consensus, class_of_label) -> np.ndarray:
     >>> rows_unlike_vote(answers, np.array([1, 1, 1]), np.array([0, 1]))
     array([0])
     """
-    row, label, counts = _label_counts(answers)
+    row, label, counts = count_labels(answers)
     most = np.zeros(answers.n_rows, int)
     np.maximum.at(most, row, counts)
     agrees = most == 0  # without answers there is no vote

@@ -1,5 +1,7 @@
 """Several answers per row: columns of a table, or a file with one answer per line."""
 
+from itertools import filterfalse
+
 import click
 import numpy as np
 
@@ -7,7 +9,13 @@ from looselabels._names import listed
 from looselabels._validation import short_repr, some_of
 from looselabels.annotations import Annotations
 from looselabels.command.identity import Identity
-from looselabels.command.labels import Labels, cells_as_labels, check_labels, warn_of_unused_words
+from looselabels.command.labels import (
+    Labels,
+    cells_as_labels,
+    check_known,
+    check_labels,
+    warn_of_unused_words,
+)
 from looselabels.command.tables import (
     TableError,
     arrow_table,
@@ -17,6 +25,7 @@ from looselabels.command.tables import (
     read_table,
     row_location,
 )
+from looselabels.transition import is_missing
 
 COLUMNS = ("row", "annotator", "label")  # of a file of answers, in this order
 # Options that say how one label per row arises, or what a person decided about it.
@@ -40,6 +49,8 @@ def has_answers(options, proba=None) -> bool:
         raise click.UsageError("Pass either --label or --annotations; both name the answers.")
     if file is None and len(columns) < 2:
         options["label"] = columns[0] if columns else None
+        if options["missing_is_label"]:
+            raise click.UsageError("--missing-is-label needs several --label, or --annotations.")
         return False
     for name, default in ABOUT_ONE_LABEL.items():
         if (proba if name == "proba" else options[name]) != default:
@@ -51,8 +62,10 @@ def has_answers(options, proba=None) -> bool:
     return True
 
 
-def answers_in_columns(frame, labels: Labels, columns) -> Annotations:
+def answers_in_columns(frame, labels: Labels, columns, missing_is_label=False) -> Annotations:
     """Return the answers in some columns of a table, one column per annotator.
+
+    `missing_is_label` is that of `Annotations`.
 
     Examples
     --------
@@ -66,10 +79,28 @@ def answers_in_columns(frame, labels: Labels, columns) -> Annotations:
     found = np.empty(len(cells), dtype=object)
     found[:] = _read_cells(cells, labels, f"The group of columns {listed(columns)}", len(frame))
     table = found.reshape(len(columns), len(frame)).T
-    return Annotations.from_table(pd.DataFrame(table, columns=list(columns)))
+    frame = pd.DataFrame(table, columns=list(columns))
+    return Annotations.from_table(frame, missing_is_label=missing_is_label)
 
 
-def answers_in_file(path, labels: Labels, identity: Identity) -> Annotations:
+def answers_for_model(frame, labels: Labels, columns, clf):
+    """Return the answers in some columns of a table, which are some of a model's annotators."""
+    known, found = clf.transition_.labels, {}
+    for name in columns:
+        check_columns(list(frame.columns), name, "The table")
+        if name not in clf.transitions_:
+            raise ValueError(
+                f"The model has no annotator {short_repr(name)}; it has "
+                f"{some_of(clf.transitions_, 10)}."
+            )
+        spelling = {"strip": labels.strip, "merge": labels.merge}
+        cells = cells_as_labels(frame[name], labels.unlabeled, known, **spelling)
+        check_known(filterfalse(is_missing, cells), known, name)
+        found[name] = cells
+    return pd.DataFrame(found, dtype=object)
+
+
+def answers_in_file(path, labels: Labels, identity: Identity, missing_is_label=False):
     """Return the answers in a file with one answer per line: row, annotator, label.
 
     Parameters
@@ -81,6 +112,8 @@ def answers_in_file(path, labels: Labels, identity: Identity) -> Annotations:
         How labels are spelled.
     identity : Identity
         How the rows of the table are named.
+    missing_is_label : bool
+        As in `Annotations`.
     """
     frame = read_table(path)
     columns = _columns_of(frame, path, identity.name)
@@ -95,7 +128,9 @@ def answers_in_file(path, labels: Labels, identity: Identity) -> Annotations:
     found = _read_cells(frame[columns[2]], labels, name, len(identity.ids))
     rows = _rows(ids, identity, frame, path)
     _check_once([i for i, label in enumerate(found) if label is not None], ids, people, frame)
-    return Annotations.from_triples(rows, people, found, n_rows=len(identity.ids))
+    return Annotations.from_triples(
+        rows, people, found, n_rows=len(identity.ids), missing_is_label=missing_is_label
+    )
 
 
 def _columns_of(frame, path, id_name) -> list[str]:

@@ -189,6 +189,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
       looselabels audit photos/ --features embeddings.npy
       looselabels audit texts.csv --label ann --label bob --label eve
       looselabels audit texts.csv --annotations answers.csv --id text_id
+      looselabels audit texts.csv --label rule1 --label rule2 --missing-is-label
 
     DATA is a CSV, Parquet, Feather, Excel (.xlsx) or JSON lines (.jsonl) file, - for CSV from
     stdin, or a folder of images with one subfolder per class. The folder of results contains
@@ -310,7 +311,13 @@ def fit(data, out, force, as_json, quiet, debug, **options):
     default="-",
     help="File (.csv, .tsv, .parquet, .feather).  [default: CSV to stdout]",
 )
-@one_label("Column of labels to take into account, if DATA has one.")
+@click.option(
+    "--label",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column of labels to take into account, if DATA has one. Can be repeated for a model that "
+    "was fitted to several answers per row: the columns of some annotators.",
+)
 @add_options(unlabeled, spelling, source)
 @click.option(
     "--features",
@@ -328,6 +335,7 @@ def predict(
     \b
     Examples:
       looselabels predict animals-audit/model new.csv -o classes.csv
+      looselabels predict texts-audit/model more.csv --label ann --label eve
       cat new.csv | looselabels predict animals-audit/model - | head
 
     MODEL is a folder written by audit or fit. DATA is a CSV, Parquet, Feather, Excel (.xlsx) or
@@ -354,7 +362,8 @@ def predict(
     if is_folder:
         blocks = image_folder_blocks(data)
     else:
-        reading = {"label": options["label"], "delimiter": delimiter, "sheet": sheet}
+        first = next(iter(options["label"]), None)
+        reading = {"label": first, "delimiter": delimiter, "sheet": sheet}
         blocks = tables.read_blocks(data, **reading)
     with collect_warnings() as notes, writer as write:
         for frame in blocks:

@@ -38,9 +38,16 @@ def page_content(found: ConsensusAudit, data, command, notes, features: Features
 
 def describe(found: ConsensusAudit, features: Features | None) -> list[str]:
     """Return sentences on what was assumed about the answers."""
+    silence = (
+        "A missing answer means that the annotator was not asked. It says nothing about the class."
+    )
+    if found.annotations.answers.missing_label is not None:
+        silence = (
+            "You specified that a missing answer is a label: it says something about the class."
+        )
     learned = "The features of a row and its answers are combined: p(class | x, answers)."
     return [
-        "A missing answer means that the annotator was not asked. It says nothing about the class.",
+        silence,
         "Each annotator has a transition of their own. With few answers, it is close to that of a "
         "typical annotator.",
         learned if features else "There are no features: classes follow from the answers alone.",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from looselabels._validation import short_repr, some_of
+from looselabels.command.sources import one_line
 from looselabels.command.tables import (
     TableError,
     arrow_table,
@@ -104,8 +105,10 @@ def load_array(path, mmap_mode=None):
     """Return the array of a .npy file."""
     try:
         array = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise TableError(f"{path} is not an array of numbers (.npy): {error}") from None
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # NumPy parses the header as Python: damage raises anything
+        raise TableError(f"{path} is not an array of numbers (.npy): {one_line(error)}") from None
     if not isinstance(array, np.ndarray):
         array.close()
         raise TableError(f"{path} is an archive of arrays (.npz); save one of them with np.save.")

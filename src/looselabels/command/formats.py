@@ -21,6 +21,7 @@ from looselabels.command.sources import (
     pq,
 )
 
+EXCEL_ROWS = 2**20  # the most that Excel writes
 ROWS_AT_ONCE = 2**16  # of a Parquet file: a few kilobytes can hold millions of equal rows
 
 
@@ -31,7 +32,7 @@ def parquet_batches(stream, source, n_rows, label):
         file = pq.ParquetFile(stream)
         check_columns(file.schema_arrow.names, label, source.name)
         yield from file.iter_batches(batch_size=min(n_rows, ROWS_AT_ONCE))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _arrow_error(error, source) from error
 
 
@@ -43,11 +44,11 @@ def feather_batches(stream, source, n_rows, label):
     try:
         reader = pa.ipc.open_file(stream) if is_file else pa.ipc.open_stream(stream)
         check_columns(reader.schema.names, label, source.name)
-        if not is_file:
-            yield from reader
-        else:
-            yield from (reader.get_batch(k) for k in range(reader.num_record_batches))
-    except (pa.ArrowException, OSError) as error:
+        batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
+        for batch in batches:
+            batch.validate(full=True)  # Arrow follows offsets of a damaged file out of its memory
+            yield batch
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _arrow_error(error, source) from error
 
 
@@ -109,6 +110,8 @@ def json_rows(stream, source):
             raise TableError(f"{where}: not valid JSON: {reason}.") from None
         if not isinstance(row, dict):
             raise TableError(f'{where}: {short_repr(row)} is not an object, such as {{"a": 1}}.')
+        for key in row:
+            _json_cell(key, where, key)
         yield line, {key: _json_cell(value, where, key) for key, value in row.items()}
 
 
@@ -165,12 +168,12 @@ def excel_rows(stream, source) -> tuple[list, list]:
             names = [sheet.title for sheet in book.worksheets]
             sheet = book.worksheets[_sheet_position(names, source)]
             sheet.reset_dimensions()  # some programs write wrong ones
-            rows = [_excel_cells(cells, source) for cells in sheet.iter_rows()]
+            rows = list(_filled_rows(sheet, source))
         except (TableError, ImportError, MemoryError):
             raise
         except Exception as error:  # a damaged file can lead to an error of any type
             raise TableError(f"{source.name} is damaged: {one_line(error)}.") from error
-    return [(number, cells) for number, cells in enumerate(rows, 1) if cells], names
+    return rows, names
 
 
 def table_name(source) -> str:
@@ -202,6 +205,15 @@ def _sheet_position(names, source) -> int:
             f"{source.name} has no sheet {short_repr(source.sheet)}. It has {some_of(names, 10)}."
         )
     return names.index(source.sheet)
+
+
+def _filled_rows(sheet, source):
+    """Yield the number and the cells of each row that is not empty."""
+    for number, row in enumerate(sheet.iter_rows(), 1):
+        if number > EXCEL_ROWS:  # a forged number of a row stands for as many empty ones
+            raise TableError(f"{table_name(source)} has more than {EXCEL_ROWS:,} rows.")
+        if cells := _excel_cells(row, source):
+            yield number, cells
 
 
 def _excel_cells(row, source) -> list:

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from looselabels._files import left_behind, resolved
-from looselabels._names import shown
+from looselabels._names import listed, shown
 from looselabels.auditing.audit import audit
 from looselabels.command import features as columns
+from looselabels.command.answers import answers_for_model
 from looselabels.command.features import Features
 from looselabels.command.labels import Labels, check_known, labels_of
 from looselabels.command.tables import add_columns, values_of_one_type
@@ -77,9 +78,10 @@ def with_classes(
         A model, as returned by `read_model`.
     rows : DataFrame, default=None
         The table that has the features of the rows. None: `frame`.
-    label : str, default=None
+    label : str or sequence of str, default=None
         A column of labels. If given, predictions are p(class | x, label), with the doubt about
-        each label in a further column.
+        each label in a further column. If the model was fitted to several answers per row: the
+        columns of some annotators. Predictions are p(class | x, answers).
     unlabeled : sequence of str, default=()
         Cells of `label` that mean "no label", in addition to empty ones.
     strip, merge : bool and mapping
@@ -90,24 +92,16 @@ def with_classes(
         Whether to add a column with the probability of each class.
     """
     X = features.transform(frame if rows is None else rows)
-    proba, doubt = clf.predict_proba(X), {}
-    if label is not None:
-        if getattr(clf, "annotators_", None) is not None:
-            raise ValueError(
-                "The model was fitted to several answers per row and predicts classes from the "
-                "features alone; omit --label."
-            )
-        known = clf.transition_.labels
-        _check_source(source, known)
-        spelling = {"strip": strip, "merge": merge or {}}
-        y = labels_of(frame, Labels(label, unlabeled, source=source, **spelling), known)
-        check_known(filterfalse(is_missing, y), known, label)
-        # a missing label that the transition does not include says nothing about the class
-        rows = [i for i, name in enumerate(y) if not is_missing(name) or name in known]
-        doubt = {"doubt": np.zeros(len(y))}
-        if rows:
-            found = audit(clf, [y[i] for i in rows], X[rows])
-            proba[rows], doubt["doubt"][rows] = found.class_proba_given_label, found.doubt
+    columns = [label] if isinstance(label, str) else list(label or ())
+    labels = Labels("", unlabeled, source=source, strip=strip, merge=merge or {})
+    doubt: dict = {}
+    if not columns:
+        proba = clf.predict_proba(X)
+    elif hasattr(clf, "annotators_"):
+        answers = answers_for_model(frame, labels, columns, clf)
+        proba = clf.predict_proba_given_label(X, answers)
+    else:
+        proba, doubt["doubt"] = _given_label(frame, clf, X, columns, labels)
     names = values_of_one_type(clf.transition_.classes)
     best = {"class": names[proba.argmax(axis=1)], "class_proba": proba.max(axis=1)}
     frame = add_columns(frame, best | doubt)
@@ -115,6 +109,25 @@ def with_classes(
         for k, name in enumerate(names):
             frame = add_columns(frame, {f"p({shown(name, 60)})": proba[:, k]})
     return frame
+
+
+def _given_label(frame, clf, X, columns, labels: Labels):
+    """Return p(class | x, label) of all rows, and the doubt about their labels."""
+    if len(columns) > 1:
+        raise ValueError(
+            f"The model was fitted to one label per row; name one column, not {listed(columns)}."
+        )
+    known, (column,) = clf.transition_.labels, columns
+    _check_source(labels.source, known)
+    y = labels_of(frame, labels._replace(column=column), known)
+    check_known(filterfalse(is_missing, y), known, column)
+    # a missing label that the transition does not include says nothing about the class
+    rows = [i for i, name in enumerate(y) if not is_missing(name) or name in known]
+    proba, doubt = clf.predict_proba(X), np.zeros(len(y))
+    if rows:
+        found = audit(clf, [y[i] for i in rows], X[rows])
+        proba[rows], doubt[rows] = found.class_proba_given_label, found.doubt
+    return proba, doubt
 
 
 def _check_source(source, known):

@@ -257,7 +257,7 @@ def one_label(help_text):
     def only(context, parameter, columns):
         if len(columns) > 1:
             raise click.BadParameter(
-                f"it is given {len(columns)} times. Only `looselabels audit` takes several columns."
+                f"it is given {len(columns)} times. Only audit and predict take several columns."
             )
         return columns[0] if columns else None
 
@@ -282,6 +282,12 @@ about_answers = add_options(
         metavar="FILE",
         help="Table with one answer per line, in place of --label: the row, as in the column --id "
         "of DATA, the annotator, and the label.",
+    ),
+    click.option(
+        "--missing-is-label",
+        is_flag=True,
+        help="A missing answer says something about the class, as with labeling functions that "
+        "abstain.  [default: the annotator was not asked]",
     ),
     how_labels_arise,
 )

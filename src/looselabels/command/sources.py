@@ -180,20 +180,20 @@ class Utf8:
     def text_lines(self):
         """Yield the lines as text, the first one without a byte order mark."""
         mark = "\ufeff"
-        while line := self._checked(self.source.unpacked(self.stream.readline, BLOCK)):
+        while line := self.source.unpacked(self.stream.readline, BLOCK):
             if len(line) == BLOCK and not line.endswith(b"\n"):
                 raise TableError(
                     f"{self.source.name}, line {self.lines + 1}: longer than {BLOCK:,} bytes. "
                     "Is a line end missing?"
                 )
-            yield line.decode().removeprefix(mark)
+            yield self._checked(line, final=True).decode().removeprefix(mark)
             mark = ""
 
-    def _checked(self, data):
+    def _checked(self, data, final=False):
         whole = self.decoder.getstate()[0] + data  # starts with a character that the last block cut
         bad, reason = whole.find(b"\0"), "a NUL byte, so it is not a CSV file."
         try:
-            self.decoder.decode(data, final=not data)
+            self.decoder.decode(data, final=final or not data)
         except UnicodeDecodeError as error:
             bad, byte = error.start, whole[error.start : error.start + 1]
             reason = (

@@ -95,11 +95,13 @@ def read_answers(data, options):
         raise click.UsageError(f"--id {options['id']!r} is a --label too; it cannot name rows.")
     merge = read_merges(options["merge"])
     labels = Labels("", options["unlabeled"], strip=options["strip"], merge=merge)
-    annotations = answers_in_columns(frame, labels, columns) if columns else None
+    annotations, silence = None, options["missing_is_label"]
+    if columns:
+        annotations = answers_in_columns(frame, labels, columns, silence)
     rest = frame.drop(columns=list(columns))
     identity = identify(frame, options["id"], label=list(columns))
     if annotations is None:
-        annotations = answers_in_file(options["annotations"], labels, identity)
+        annotations = answers_in_file(options["annotations"], labels, identity, silence)
     options["image"] = image_column(rest, options["image"], None)
     return frame, rest, annotations, identity
 

@@ -66,7 +66,7 @@ def agreeing_pairs(found: AnnotatorInference, answers: Answers, level=0.05) -> l
     row, one, two, pair = row[kept], one[kept], two[kept], place[pair[kept]]
     first, second = np.divmod(code, answers.n_annotators)
 
-    expected = _expected_agreement(found, answers, row, one, two, pair, first, second) / n_rows
+    expected = _expected_equal(found, answers, row, one, two, pair, first, second) / n_rows
     expected = np.clip(expected, 1e-6, 1 - 1e-6)
     equal = answers.label[one] == answers.label[two]
     agreed = np.bincount(pair, equal, len(code))
@@ -193,16 +193,20 @@ def _pairs_of_answers(answers: Answers):
     return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
 
-def _expected_agreement(found, answers, row, one, two, pair, first, second) -> np.ndarray:
+def _expected_equal(found, answers, row, one, two, pair, first, second) -> np.ndarray:
     """Return the expected number of equal answers of each pair, if both answer independently."""
-    transitions = found.transitions
+    who = np.unique(np.concatenate([first, second]))
+    position = np.zeros(answers.n_annotators, np.intp)
+    position[who] = np.arange(len(who))
+    first, second = position[first], position[second]
+    transitions = found.lazy_transitions[who]
     if answers.missing_label is not None:  # both did answer: given that, and nothing else
         transitions[:, :, answers.missing_label] = 0
     equal = np.einsum("pys,pys->py", transitions[first], transitions[second])
     answered = transitions.sum(axis=2)
     both = answered[first] * answered[second]
     logs = np.log(np.maximum(transitions, IMPOSSIBLE)).swapaxes(1, 2)
-    label, annotator = answers.label, answers.annotator
+    label, annotator = answers.label, position[answers.annotator]
     others = np.log(np.maximum(found.class_proba_given_label, IMPOSSIBLE))[row]
     others -= logs[annotator[one], label[one]] + logs[annotator[two], label[two]]
     others = np.exp(others - others.max(axis=1, keepdims=True))

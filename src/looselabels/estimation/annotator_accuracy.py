@@ -12,7 +12,7 @@ import numpy as np
 
 N_STEPS = 12  # Newton's method for all annotators at once; the likelihood is concave in r
 GRID = (np.arange(20) + 0.5) / 20  # accuracies
-PRIOR_SIZES = (0.2, 50.0)  # answers that the average annotator can be worth for another one
+PRIOR_SIZES = (0.2, 50.0)  # answers that a typical annotator can be worth for another one
 FEW = 1e-3  # accuracies stay this far from 0 and 1 during the steps
 
 

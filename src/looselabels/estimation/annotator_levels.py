@@ -1,13 +1,15 @@
 """How annotators differ: levels of chance, and how much the annotators of a level differ in detail.
 
 A transition has many numbers, and most annotators have few answers. So an annotator first of all
-has a *level*: the share c of its answers that are chance. The annotators of a group (their labels
-mean the same) have one transition B in common, that of a competent annotator, and at level c
+has a *level*: the share c of its answers that are chance. The annotators of a group (they have the
+same label set, and labels mean the same) have one transition B in common, that of a competent
+annotator, and at level c
 T_a[y] ~ Dirichlet(strength · ((1 − c) B[y] + c · equal)). If all answers are chance, T_a[y] is the
 same for all classes y: such an annotator may prefer a label, but says nothing. Level shares,
 strengths and B are those under which the counts of answers are most likely; B is shrunk to what the
 labels mean (the design). An annotator with three answers has nearly the pooled transition, one with
-many has its own.
+many has its own. If its transition is specified with a strength, there are no levels, and
+T_a[y] ~ Dirichlet(strength · specified[y]).
 
 Counts come in *slots*, one per annotator and label that it used: an annotator with three answers
 takes three slots, no matter how many labels there are.
@@ -21,6 +23,7 @@ CHANCE = np.array([0.0, 0.1, 0.25, 0.45, 0.7, 1.0])  # shares of answers that ar
 STRENGTHS = (5.0, 10_000.0)  # answers per class that the mean of a level can be worth
 FIRST_STRENGTH = 10.0
 DESIGN_STRENGTH = 30.0  # answers per class that the design is worth, for the common transition
+NO_SHARE = 1e-300  # of a level that does not occur: its logarithm is finite
 DESIGN_NOISE = 0.03  # wrong answers of a competent annotator, before its answers are seen
 
 
@@ -31,16 +34,20 @@ class Layout(NamedTuple):
     label: np.ndarray  #: of each slot
     group: np.ndarray  #: of each annotator
     design: np.ndarray  #: (n_groups, n_classes, n_labels): p(label | class) if none is wrong
+    right: np.ndarray  #: of bool, the same shape: which label is right for which class
+    strength: np.ndarray  #: (n_groups,): pseudocounts per class of a specified design, else NaN
     by_annotator: Any  #: sparse matrix that sums the slots of each annotator
     by_cell: Any  #: sparse matrix that sums the slots of each group and label
 
     @classmethod
-    def of(cls, annotator, label, group, design) -> "Layout":
-        """Return the layout of these slots."""
+    def of(cls, annotator, label, group, design, right=None, strength=np.nan) -> "Layout":
+        """Return the layout of these slots; by default what a design contains is right."""
         n_groups, _, n_labels = design.shape
         cell = group[annotator] * n_labels + label
         sums = _indicator(annotator, len(group)), _indicator(cell, n_groups * n_labels)
-        return cls(annotator, label, group, design, *sums)
+        right = design > 0 if right is None else right
+        strength = np.broadcast_to(np.asarray(strength, float), n_groups)
+        return cls(annotator, label, group, design, right, strength, *sums)
 
     def sum_cells(self, values) -> np.ndarray:
         """Return sums over the annotators of each group, as (n_groups, n_classes, n_labels)."""
@@ -100,7 +107,19 @@ def first_prior(layout: Layout) -> Prior:
     n_levels, n_groups = len(CHANCE), len(layout.design)
     strength = np.full((n_levels, n_groups), FIRST_STRENGTH)
     shares = np.full((n_levels, n_groups), 1 / n_levels)
-    return Prior(with_noise(layout.design, DESIGN_NOISE), strength, shares)
+    prior = Prior(with_noise(layout.design, DESIGN_NOISE), strength, shares)
+    return _keep_specified(layout, prior)
+
+
+def _keep_specified(layout: Layout, prior: Prior) -> Prior:
+    """Return the prior in which groups whose strength is specified have exactly their design."""
+    is_specified = ~np.isnan(layout.strength)
+    only_first = np.where(np.arange(len(CHANCE)) == 0, 1, NO_SHARE)[:, None]
+    return Prior(
+        np.where(is_specified[:, None, None], layout.design, prior.common),
+        np.where(is_specified, layout.strength, prior.strength),
+        np.where(is_specified, only_first, prior.shares),
+    )
 
 
 def counts_at(level, counts) -> np.ndarray:
@@ -182,7 +201,7 @@ def raise_evidence(layout: Layout, prior: Prior, counts) -> Prior:
         common += drawn * of_common
         strength[level] = np.where(cost > 1e-9, np.clip(moved, *STRENGTHS), strength[level])
     common /= common.sum(axis=2, keepdims=True)
-    return Prior(common, strength, _level_shares(layout, levels))
+    return _keep_specified(layout, Prior(common, strength, _level_shares(layout, levels)))
 
 
 def normalize_logs(logs) -> tuple[np.ndarray, np.ndarray]:

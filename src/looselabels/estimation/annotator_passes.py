@@ -65,23 +65,24 @@ class Problem(NamedTuple):
     weight: np.ndarray
 
     @classmethod
-    def read(cls, class_proba, answers, transitions, designs, sample_weight) -> "Problem":
+    def read(cls, class_proba, answers, transitions, strength, designs, sample_weight) -> "Problem":
         """Check the arguments and sort the answers into slots."""
         check_answers(answers)
         if class_proba is not None:
             class_proba = read_class_proba(class_proba, answers)
-        fixed = read_transitions(transitions, answers)
-        design, group = read_designs(designs, answers, class_proba, fixed)
+        specified = read_transitions(transitions, strength, answers)
+        fixed = specified if np.isinf(strength) else {}
+        group, *meaning = read_designs(designs, answers, class_proba, specified, strength)
         votes, annotator, label = sort_into_slots(answers)
         if answers.missing_label is not None:
             annotator = np.r_[annotator, np.arange(answers.n_annotators)]
             label = np.r_[label, np.full(answers.n_annotators, answers.missing_label)]
         free = ~np.isin(annotator, list(fixed))
-        known = np.zeros((len(annotator), design.shape[1]))
+        known = np.zeros((len(annotator), meaning[0].shape[1]))
         for a, transition in fixed.items():
             mine = annotator == a
             known[mine] = np.log(np.maximum(transition.T[label[mine]], IMPOSSIBLE))
-        layout = Layout.of(annotator[free], label[free], group, design)
+        layout = Layout.of(annotator[free], label[free], group, *meaning)
         check_labels(layout)
         weight = check_sample_weight(sample_weight, np.empty((answers.n_rows, 1)))
         weight = np.ones(answers.n_rows) if weight is None else weight
@@ -93,7 +94,10 @@ class Problem(NamedTuple):
         """Return a soft majority vote: annotators make no errors but chance, all the same rate."""
         n_classes = self.known.shape[1]
         equal = np.full(n_classes, 1 / n_classes)
-        start = self.layout.of_slots(with_noise(self.layout.design, FIRST_NOISE))
+        design = self.layout.design
+        is_zero = ~np.isnan(self.layout.strength)[:, None, None] & (design <= UNLIKELY)
+        start = np.where(is_zero, IMPOSSIBLE, with_noise(design, FIRST_NOISE))  # zeros stay
+        start = self.layout.of_slots(start)
         class_proba, _ = self.classes_given(np.log(np.maximum(start, IMPOSSIBLE)), equal)
         return self.improve(class_proba, first_prior(self.layout))
 
@@ -175,8 +179,8 @@ class Problem(NamedTuple):
     def right_and_wrong(self, common):
         """Return p(label | class) of all slots among right answers, and among wrong answers."""
         given = np.arange(self.answers.n_labels) != self.answers.missing_label
-        possible = self.layout.design > 0
-        parts = (self.layout.design * given, np.where(possible, 0, common) * given)
+        right = self.layout.right
+        parts = (self.layout.design * right * given, np.where(right, 0, common) * given)
         sums = [np.maximum(part.sum(axis=2, keepdims=True), IMPOSSIBLE) for part in parts]
         return [self.of_slots(part / total) for part, total in zip(parts, sums, strict=True)]
 
@@ -193,9 +197,14 @@ def extrapolate(first: Guess, second: Guess, third: Guess) -> Guess:
     length, curve = (np.sqrt(sum((x**2).sum() for x in xs)) for xs in (change, bend))
     step = float(np.clip(length / max(curve, 1e-300), 1, MAX_JUMP))
     moved = [x + 2 * step * d + step**2 * v for x, d, v in zip(a, change, bend, strict=True)]
-    counts, strength = np.maximum(moved[0], 0) ** 2, np.clip(np.exp(moved[1]), *STRENGTHS)
-    class_prior, common, shares = (np.maximum(x, 1e-8) ** 2 for x in moved[2:])
-    common *= first.prior.common > 0
+    counts, strength = np.maximum(moved[0], 0) ** 2, first.prior.strength
+    low, high = np.minimum(strength, STRENGTHS[0]), np.maximum(strength, STRENGTHS[1])
+    strength = np.clip(np.exp(moved[1]), low, high)  # what is specified can be out of bounds
+    # zeros, and what hardly occurs, stay as they are
+    floors = (np.minimum(x, 1e-8) for x in a[2:])
+    class_prior, common, shares = (
+        np.maximum(x, floor) ** 2 for x, floor in zip(moved[2:], floors, strict=True)
+    )
     common /= common.sum(axis=2, keepdims=True)
     prior = Prior(common, strength, shares / shares.sum(axis=0))
     return Guess(counts, class_prior / class_prior.sum(), prior)

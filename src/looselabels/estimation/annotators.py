@@ -20,6 +20,58 @@ from looselabels.estimation.annotator_input import IMPOSSIBLE, sort_into_slots
 from looselabels.estimation.annotator_levels import Layout, Prior, counts_at, posterior
 from looselabels.estimation.annotator_passes import Guess, Pass, Problem, extrapolate
 
+BLOCK = 5_000_000  # numbers of transitions that are in memory at once
+
+
+class LazyTransitions:
+    """p(label | class) of many annotators: an array that is computed where it is indexed.
+
+    A hundred thousand transitions between a hundred classes would take 8 GB. What is stored are the
+    counts of answers, and the few transitions that annotators share.
+    """
+
+    def __init__(self, found: "AnnotatorInference", levels, order, who):
+        self.found, self.levels, self.order = found, levels, order
+        self.sorted = found.layout.annotator[order]
+        self.who = who  # which annotators these are
+        self.shape = (len(who), *found.layout.design.shape[1:])
+
+    def __len__(self):
+        return len(self.who)
+
+    def take(self, index, axis=0) -> "LazyTransitions":
+        """Return the transitions of some of these annotators, not yet computed."""
+        return LazyTransitions(self.found, self.levels, self.order, self.who[index])
+
+    def __getitem__(self, index) -> np.ndarray:
+        who = self.who[index]
+        found = self._of(np.atleast_1d(who))
+        return found[0] if np.ndim(who) == 0 else found
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self[:], dtype)
+
+    def _of(self, who) -> np.ndarray:
+        """Return posterior means of some annotators, (n, n_classes, n_labels)."""
+        layout, prior, fixed = self.found.layout, self.found.prior, self.found.fixed
+        distinct, place = np.unique(who, return_inverse=True)
+        begin, end = (np.searchsorted(self.sorted, distinct, side) for side in ("left", "right"))
+        n_slots = end - begin
+        slots = np.repeat(end - np.cumsum(n_slots), n_slots) + np.arange(n_slots.sum())
+        slots = self.order[slots]
+        mass = np.zeros((len(distinct), *layout.design.shape[1:]))
+        owner = np.repeat(np.arange(len(distinct)), n_slots)
+        mass[owner, :, layout.label[slots]] = self.found.counts[slots]
+        found = np.zeros_like(mass)
+        for level, cells in enumerate(prior.pseudocounts(layout.design)):
+            mine = counts_at(level, mass.swapaxes(1, 2)).swapaxes(1, 2)
+            filled = mine + cells[layout.group[distinct]]
+            share = self.levels[level][distinct][:, None]
+            found += filled * (share / filled.sum(axis=2))[:, :, None]
+        for a in fixed.keys() & set(distinct.tolist()):
+            found[np.searchsorted(distinct, a)] = fixed[a]
+        return found[place]
+
 
 class AnnotatorInference(NamedTuple):
     """What several annotators say about the classes, and what that says about them."""
@@ -58,16 +110,15 @@ class AnnotatorInference(NamedTuple):
 
         A new row with several answers has p(class | x, answers) ∝ p(class | x) · Π_a of these.
         """
-        mass, layout = self.label_mass, self.layout
-        found = np.zeros_like(mass)
+        return np.asarray(self.lazy_transitions)
+
+    @property
+    def lazy_transitions(self) -> "LazyTransitions":
+        """The same, computed only for the annotators that are asked for."""
+        layout = self.layout
         levels = posterior(layout, self.prior, self.counts).levels
-        for level, cells in enumerate(self.prior.pseudocounts(layout.design)):
-            mine = counts_at(level, mass.swapaxes(1, 2)).swapaxes(1, 2)
-            filled = mine + cells[layout.group]
-            found += filled * (levels[level][:, None] / filled.sum(axis=2))[:, :, None]
-        for annotator, transition in self.fixed.items():
-            found[annotator] = transition
-        return found
+        order = np.argsort(layout.annotator, kind="stable")
+        return LazyTransitions(self, levels, order, np.arange(len(layout.group)))
 
 
 def infer_from_annotators(
@@ -75,6 +126,7 @@ def infer_from_annotators(
     answers: Answers,
     transitions=None,
     *,
+    strength=np.inf,
     designs=None,
     sample_weight=None,
     start: AnnotatorInference | None = None,
@@ -91,12 +143,15 @@ def infer_from_annotators(
     answers : Answers
         See `looselabels.annotations`.
     transitions : mapping or array of shape (n_annotators, n_classes, n_labels), optional
-        Transitions that are known and stay fixed, by the index of the annotator.
+        Transitions that are specified, by the index of the annotator.
+    strength : float, default=inf
+        How many answers per class each of `transitions` is worth. inf: they stay fixed; otherwise
+        T_a[y] ~ Dirichlet(strength · specified[y]), and answers move it. Zeros stay.
     designs : array of shape (n_classes, n_labels) or mapping, optional
         p(label | class) if no label is wrong, for all annotators or by the index of the annotator;
-        the key None is for all others. Annotators with the same design share a pooled transition.
-        By default label k names class k; if "no answer" is a label, each annotator has a design of
-        the labels that it uses.
+        the key None is for all others, of which each has the part that its label set allows
+        (`label_sets`). By default label k names class k. Annotators with equal designs share a
+        pooled transition; one with a design of its own shrinks to that, with a level of chance.
     sample_weight : array of shape (n_rows,), optional
         How often each row counts.
     start : AnnotatorInference, optional
@@ -118,7 +173,7 @@ def infer_from_annotators(
     >>> found.converged
     True
     """
-    problem = Problem.read(class_proba, answers, transitions, designs, sample_weight)
+    problem = Problem.read(class_proba, answers, transitions, strength, designs, sample_weight)
     if start is None:
         guess = problem.first_guess()
     else:
@@ -161,10 +216,12 @@ def _result(problem: Problem, guess: Guess, last: Pass, objective, change, tol):
     )
 
 
-def answer_likelihood(transitions, answers: Answers) -> np.ndarray:
+def answer_likelihood(transitions, answers: Answers, chance=None) -> np.ndarray:
     """Return log Π_a T_a[y, answer_a] of each row and class y, shifted so that the maximum is 0.
 
-    `transitions` has the shape (n_annotators, n_classes, n_labels). Rows without answers are 0.
+    `transitions` has the shape (n_annotators, n_classes, n_labels), an array or `LazyTransitions`.
+    `chance` is the share of equally likely labels that is added to each of them. Rows without
+    answers are 0.
 
     >>> transitions = np.array([[[0.9, 0.1], [0.2, 0.8]]])
     >>> answers = Answers(np.array([1]), np.array([0]), np.array([0]), 2, 1, 2)
@@ -172,12 +229,23 @@ def answer_likelihood(transitions, answers: Answers) -> np.ndarray:
     array([[1.   , 1.   ],
            [1.   , 0.222]])
     """
-    logs = np.log(np.maximum(transitions, IMPOSSIBLE))
-    votes, annotator, label = sort_into_slots(answers)
-    of_slots, baseline = logs[annotator, :, label], np.zeros(logs.shape[1])
-    if answers.missing_label is not None:
-        silent = logs[:, :, answers.missing_label]
-        of_slots, baseline = of_slots - silent[annotator], silent.sum(axis=0)
+    n_annotators, n_classes, n_labels = transitions.shape
+    votes, annotator, label = sort_into_slots(answers)  # in the order of annotators
+    of_slots, baseline = np.empty((len(annotator), n_classes)), np.zeros(n_classes)
+    step = max(1, BLOCK // (n_classes * n_labels))
+    for first in range(0, n_annotators, step):
+        block = slice(first, first + step)
+        slots = slice(*np.searchsorted(annotator, [first, first + step]))
+        part = transitions[block]
+        if chance is not None:
+            added = chance[block][:, None, None]
+            part = (1 - added) * part + added / n_labels
+        logs, who = np.log(np.maximum(part, IMPOSSIBLE)), annotator[slots] - first
+        of_slots[slots] = logs[who, :, label[slots]]
+        if answers.missing_label is not None:
+            silent = logs[:, :, answers.missing_label]
+            of_slots[slots] -= silent[who]
+            baseline += silent.sum(axis=0)
     found = votes @ of_slots + baseline
     return found - found.max(axis=1, keepdims=True)
 
@@ -210,25 +278,22 @@ def annotator_accuracy(found: AnnotatorInference, level=0.9, max_confusions=3) -
     """
     from scipy.special import betaincinv
 
-    layout = found.layout
-    given = np.arange(layout.design.shape[2]) != found.missing_label
-    wrong = found.label_mass[:, :, given] * (layout.design == 0)[layout.group][:, :, given]
-    labels, total = np.flatnonzero(given), np.maximum(found.n_answers, 1)
-    confusions = [
-        _most_frequent(mass, labels, n, max_confusions)
-        for mass, n in zip(wrong, total, strict=True)
-    ]
+    confusions = _most_frequent_confusions(found, max_confusions)
     a, b = found.accuracy.beta()
     low, high = betaincinv(a, b, (1 - level) / 2), betaincinv(a, b, (1 + level) / 2)
     return AnnotatorAccuracy(found.n_answers, a / (a + b), low, high, confusions)
 
 
-def _most_frequent(mass, labels, n_answers, max_confusions) -> list:
-    """Return the largest numbers of a matrix as (class, label, share of the answers)."""
-    order = np.argsort(-mass, axis=None, kind="stable")[:max_confusions]
-    cells = [np.unravel_index(i, mass.shape) for i in order]
-    return [
-        (int(y), int(labels[s]), round(float(mass[y, s] / n_answers), 4))
-        for y, s in cells
-        if mass[y, s] > 0.5
-    ]
+def _most_frequent_confusions(found: AnnotatorInference, most) -> list[list]:
+    """Return the wrong answers of each annotator as (class, label, share of the answers)."""
+    layout = found.layout
+    wrong = found.counts * ~layout.of_slots(layout.right)
+    wrong[layout.label == found.missing_label] = 0
+    slot, y = np.nonzero(wrong > 0.5)
+    who, label, mass = layout.annotator[slot], layout.label[slot], wrong[slot, y]
+    order = np.lexsort((label, y, -mass, who))
+    confusions: list[list] = [[] for _ in layout.group]
+    for a, k, s, m in zip(*(x[order].tolist() for x in (who, y, label, mass)), strict=True):
+        if len(confusions[a]) < most:
+            confusions[a].append((k, s, round(m / max(int(found.n_answers[a]), 1), 4)))
+    return confusions

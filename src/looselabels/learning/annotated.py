@@ -13,13 +13,14 @@ this row only through other rows.
 """
 
 import warnings
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from looselabels._progress import each
 from looselabels._rows import on_simplex
-from looselabels._validation import as_counts
+from looselabels._validation import as_counts, short_repr
 from looselabels.estimation.agreement import equal_pairs, join, unexplained_by_accuracy
 from looselabels.estimation.annotators import (
     AnnotatorInference,
@@ -29,6 +30,7 @@ from looselabels.estimation.annotators import (
 )
 from looselabels.estimation.calibration import TINY, Calibration, fit_class_calibration
 from looselabels.estimation.weighting import class_weights
+from looselabels.exceptions import IdentifiabilityWarning
 from looselabels.learning.annotation_design import AnnotationDesign, AnnotatorTransitions
 from looselabels.learning.label_design import (
     ESTIMATED,
@@ -71,8 +73,9 @@ def infer_classes(
     return infer_from_annotators(
         class_proba,
         design.annotations.answers,
-        design.transitions or None,
-        designs=design.meaning if design.is_specified else None,
+        design.transitions,
+        strength=design.strength,
+        designs={None: design.meaning} | ({} if design.fixed else design.own_meaning),
         sample_weight=None if weight is None else as_counts(weight),
         start=start,
         **options,
@@ -104,6 +107,20 @@ def infer_from_answers(design: AnnotationDesign, **options) -> Annotated:
     found = infer_classes(design, **options)
     prior = found.class_prior if design.class_prior is None else design.class_prior
     return Annotated(found, np.tile(prior, (len(design.annotations), 1)))
+
+
+def warn_if_answers_cannot_be_compared(design: AnnotationDesign):
+    """Warn if there are no features, and no row has two answers: errors cannot be estimated."""
+    answers = design.annotations.answers
+    is_fixed = np.isin(answers.annotator, list(design.fixed)).all()
+    if answers.missing_label is None and answers.n_answers.max() < 2 and not is_fixed:
+        warnings.warn(
+            "No row has answers of two annotators, and there are no features: nothing says how "
+            "often answers are wrong. Probabilities of the consensus follow from what annotators "
+            "are usually like, and can be far too certain.",
+            IdentifiabilityWarning,
+            stacklevel=4,
+        )
 
 
 def learn_from_answers(
@@ -158,10 +175,13 @@ def _apply_model(training, learned, design, found, calibrate) -> Annotated:
     class_proba = np.where(np.isnan(learned.class_proba), before, learned.class_proba)
     correction = Calibration(factor=None if of_classes is None else 1 / of_classes)
     if calibrate == "classes":
-        transitions = inference.transitions
-        if found.class_estimator is None:
-            transitions = _add_chance(transitions, design.transitions)
-        logs = answer_likelihood(transitions, design.annotations.answers)
+        chance = np.full(len(inference.n_answers), FIRST_CHANCE)
+        chance[list(design.fixed)] = 0
+        logs = answer_likelihood(
+            inference.lazy_transitions,
+            design.annotations.answers,
+            chance if found.class_estimator is None else None,
+        )
         correction, _ = fit_class_calibration(
             class_proba, transition, None, labels.counts, of_classes, likelihood=np.exp(logs)
         )
@@ -172,28 +192,21 @@ def _apply_model(training, learned, design, found, calibrate) -> Annotated:
     return Annotated(inference, class_proba, correction, learned.estimator)
 
 
-def _add_chance(transitions, specified) -> np.ndarray:
-    """Return transitions with `FIRST_CHANCE` of equally likely labels, unless specified."""
-    chance = np.full(len(transitions), FIRST_CHANCE)
-    chance[list(specified)] = 0.0
-    chance = chance[:, None, None]
-    return (1 - chance) * transitions + chance / transitions.shape[2]
-
-
 # ------------------------------------------------------------------------------------- the results
 
 
 def annotator_transitions(design: AnnotationDesign, found: AnnotatorInference):
     """Return the transition of each annotator by name."""
     annotators, labels = design.annotations.annotators, design.annotations.labels
-    proba = found.transitions[design.same_as]
+    proba = found.lazy_transitions.take(design.same_as)
     return AnnotatorTransitions(annotators, proba, design.classes, labels, design.same_as)
 
 
 def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
-    """Return how an answer arises from the class, on average over the annotators."""
-    mass = found.inference.label_mass.sum(axis=0) + found.inference.pooled.mean(axis=0)
-    mass = mass + _mass_of_specified(design, found.inference.class_proba_given_label)
+    """Return how answers of a typical annotator arise: the mean over all answers."""
+    mass = found.inference.layout.sum_cells(found.inference.counts).sum(axis=0)
+    mass = mass + found.inference.pooled.mean(axis=0)
+    mass = mass + _mass_of_fixed(design, found.inference.class_proba_given_label)
     prior = design.class_prior
     if prior is None:
         weight = design.sample_weight
@@ -208,12 +221,12 @@ def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
     )
 
 
-def _mass_of_specified(design, class_proba) -> np.ndarray:
-    """Return the expected number of answers by class and label, of specified annotators."""
-    answers, n_fixed = design.annotations.answers, len(design.transitions)
+def _mass_of_fixed(design, class_proba) -> np.ndarray:
+    """Return the expected number of answers by class and label, if the transition is fixed."""
+    answers, n_fixed = design.annotations.answers, len(design.fixed)
     weight = np.ones(len(class_proba)) if design.sample_weight is None else design.sample_weight
     class_mass = class_proba * weight[:, None]
-    given = np.isin(answers.annotator, list(design.transitions))
+    given = np.isin(answers.annotator, list(design.fixed))
     mass = np.zeros((answers.n_labels, class_proba.shape[1]))
     np.add.at(mass, answers.label[given], class_mass[answers.row[given]])
     if answers.missing_label is not None:  # whoever did not answer
@@ -225,7 +238,7 @@ def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
     """Return a table of the annotators: answers, accuracy with a 90 % interval, and confusions.
 
     A confusion is a class, the wrong label that it gets, and its share of the answers. A copy has
-    the accuracy of the annotator that it copies, and a specified transition implies one.
+    the accuracy of the annotator that it copies, and a fixed transition implies one.
     """
     accuracy, classes, labels = annotator_accuracy(found), design.classes, design.annotations.labels
     names = design.annotations.annotators
@@ -236,7 +249,7 @@ def annotator_quality(design: AnnotationDesign, found: AnnotatorInference):
     copy_of = [None if a == position else names[a] for position, a in enumerate(who)]
     numbers = np.array([accuracy.accuracy, accuracy.low, accuracy.high])[:, who]
     is_answer = np.array([label is not None for label in labels])
-    for a, proba in design.transitions.items():
+    for a, proba in design.fixed.items():
         right = Transition(proba, classes, labels).is_right.T & is_answer
         answered = found.class_prior @ proba[:, is_answer].sum(axis=1)
         if answered > 0:  # otherwise nothing is known
@@ -290,6 +303,23 @@ def consensus_labels(labels: LabelDesign) -> np.ndarray:
     names = np.empty(len(labels.transition.labels), dtype=object)
     names[:] = labels.transition.labels
     return names[labels.label_index]
+
+
+@contextmanager
+def explain_single_consensus(labels: LabelDesign):
+    """Say why an estimator cannot be fitted, if the consensus of all rows is the same class."""
+    try:
+        yield
+    except ValueError as error:
+        names = set(consensus_labels(labels)) - {None}
+        if len(names) > 1:
+            raise
+        raise ValueError(
+            f"The consensus of all rows is {short_repr(*names)}, and the estimator needs two "
+            "classes. Add rows with answers for other classes, use another estimator (the default "
+            "one, trees and GaussianNB accept one class), or infer the classes without features: "
+            "fit(None, Y)."
+        ) from error
 
 
 def _count_consensus(label_index, class_proba, sample_weight) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Several labels per row: what is specified about annotators, and which answer means what."""
 
 from collections.abc import Iterator, Mapping
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,11 @@ import numpy as np
 from looselabels._names import listed, numbers_by_name
 from looselabels._rows import on_simplex
 from looselabels._validation import check_class_prior, short_repr
-from looselabels.annotations import Annotations, warn_if_label_sets_are_disjoint
+from looselabels.annotations import (
+    Annotations,
+    warn_if_label_sets_are_disjoint,
+    warn_of_labels_that_look_missing,
+)
 from looselabels.estimation.agreement import merge_annotators
 from looselabels.estimation.annotators import answer_likelihood
 from looselabels.estimation.calibration import TINY
@@ -21,8 +26,9 @@ class AnnotationDesign(NamedTuple):
     annotations: Annotations  #: copies counted once; with all labels of specified transitions
     classes: tuple
     meaning: np.ndarray  #: (n_classes, n_labels): p(label | class) if no answer is wrong
-    is_specified: bool  #: whether `meaning` follows from a specified transition
-    transitions: dict  #: specified ones by the position of the annotator; they stay fixed
+    transitions: dict  #: specified ones by the position of the annotator
+    own_meaning: dict  #: of these: p(label | class) if no answer is wrong
+    strength: float  #: answers per class that each of them is worth; inf: they stay fixed
     class_prior: np.ndarray | None  #: as specified
     sample_weight: np.ndarray | None
     n_answers: np.ndarray  #: of each annotator, copies included
@@ -34,6 +40,11 @@ class AnnotationDesign(NamedTuple):
         answers = merge_annotators(self.annotations.answers, same_as, len(annotators))
         annotations = Annotations(annotators, labels, answers)
         return self._replace(annotations=annotations, same_as=same_as)
+
+    @property
+    def fixed(self) -> dict:
+        """The transitions that are not estimated, by the position of the annotator."""
+        return self.transitions if np.isinf(self.strength) else {}
 
     @property
     def has_answers(self) -> np.ndarray:
@@ -53,7 +64,7 @@ class AnnotatorTransitions(Mapping):
     """
 
     def __init__(self, annotators: tuple, proba, classes: tuple, labels: tuple, same_as):
-        self.annotators, self.proba = annotators, proba
+        self.annotators, self.proba = annotators, proba  # an array, or `LazyTransitions`
         self.classes, self.labels = classes, labels
         self.same_as = same_as  # whom each annotator copies
         self._position = {name: a for a, name in enumerate(annotators)}
@@ -112,11 +123,15 @@ class AnnotatorTransitions(Mapping):
         originals = np.unique(self.same_as[who])
         position = np.searchsorted(originals, self.same_as)  # whoever is not in Y has no answers
         answers = merge_annotators(annotations.answers, position, len(originals))
-        return np.exp(answer_likelihood(self.proba[originals], answers))
+        return np.exp(answer_likelihood(self.proba.take(originals, axis=0), answers))
 
 
 def design_annotations(
-    annotations: Annotations, transition=None, class_prior=None, sample_weight=None
+    annotations: Annotations,
+    transition=None,
+    class_prior=None,
+    sample_weight=None,
+    strength=np.inf,
 ) -> AnnotationDesign:
     """Return what is specified about annotators, and what their answers mean.
 
@@ -125,10 +140,12 @@ def design_annotations(
     annotations : Annotations
     transition : Transition or mapping, default=None
         What all labels mean if they are right (noise in it is left out: it is estimated), or the
-        transitions of some annotators, which stay fixed. None, and for annotators that a mapping
-        leaves out: each label is a class.
+        transitions of some annotators. None, and for annotators that a mapping leaves out: each
+        label is a class.
     class_prior : mapping or sequence, default=None
     sample_weight : array of shape (n_samples,), default=None
+    strength : float, default=inf
+        How many answers per class each transition of a mapping is worth. inf: it stays fixed.
 
     Examples
     --------
@@ -142,6 +159,7 @@ def design_annotations(
         raise ValueError("Y contains no answers; at least one row needs a label.")
     if transition is None:
         warn_if_label_sets_are_disjoint(annotations)
+        warn_of_labels_that_look_missing(annotations)
     common = transition if isinstance(transition, Transition) else None
     specified = {} if common or transition is None else _read_mapping(transition, annotations)
     known = [common] if common else list(specified.values())
@@ -155,8 +173,9 @@ def design_annotations(
             meaning[y, [columns[label] for label in common.labels]] = right
         elif name in columns:
             meaning[y, columns[name]] = 1.0
-    fixed = {a: _place(one, classes, columns) for a, one in specified.items()}
-    _check_answers(annotations, meaning, fixed)
+    placed = {a: _place(one, classes, columns) for a, one in specified.items()}
+    own_meaning = {a: _place(one, classes, columns, True) for a, one in specified.items()}
+    _check_answers(annotations, meaning, placed)
     if None in columns and not meaning[:, columns[None]].any():
         meaning = (meaning + np.eye(len(columns))[columns[None]]) / 2
     meaning[~meaning.any(axis=1)] = 1.0  # a class that no label of these annotators names
@@ -174,8 +193,9 @@ def design_annotations(
         annotations=annotations,
         classes=classes,
         meaning=on_simplex(meaning),
-        is_specified=bool(known),
-        transitions=fixed,
+        transitions=placed,
+        own_meaning=own_meaning,
+        strength=float(strength),
         class_prior=prior,
         sample_weight=sample_weight,
         n_answers=np.bincount(annotations.answers.annotator, minlength=n_annotators),
@@ -186,13 +206,22 @@ def design_annotations(
 def check_parameters(clf, known_classes) -> None:
     """Raise if a parameter is set that has a meaning only for one label per row."""
     only = "is for one label per row, but Y has several"
-    for name, default in (("negative", None), ("noise", 0), ("strength", np.inf)):
+    for name, default in (("negative", None), ("noise", 0)):
         value = getattr(clf, name)
         if value is not default and value != default:
             raise ValueError(
                 f"{name}={short_repr(value)} {only}. How often each annotator is wrong is always "
                 f"estimated; leave {name} out."
             )
+    if clf.strength != np.inf:
+        if not isinstance(clf.transition, Mapping):
+            raise ValueError(
+                f"strength={short_repr(clf.strength)} is for transitions that you specify. Pass "
+                "them as transition={annotator: Transition}, or leave strength out: how often each "
+                "annotator is wrong is always estimated."
+            )
+        if not (isinstance(clf.strength, Real) and float(clf.strength) > 0):
+            raise ValueError(f"strength must be positive; it is {short_repr(clf.strength)}.")
     if clf.label_weights is not None:
         raise ValueError(f"label_weights={short_repr(clf.label_weights)} {only}; leave it out.")
     if clf.calibrate not in (None, "classes"):
@@ -254,11 +283,14 @@ def _add_labels(annotations, transitions) -> Annotations:
     return Annotations(annotations.annotators, labels, answers)
 
 
-def _place(transition, classes, columns) -> np.ndarray:
-    """Return a transition as an array with these classes and all labels."""
+def _place(transition, classes, columns, only_right=False) -> np.ndarray:
+    """Return a transition as an array with these classes and all labels; or if none is wrong."""
+    proba = transition.proba
+    if only_right:
+        proba = on_simplex(proba * transition.is_right.T)
     placed = np.zeros((len(classes), len(columns)))
     rows = [transition.classes.index(name) for name in classes]
-    placed[:, [columns[label] for label in transition.labels]] = transition.proba[rows]
+    placed[:, [columns[label] for label in transition.labels]] = proba[rows]
     return placed
 
 

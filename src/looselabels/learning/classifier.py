@@ -34,9 +34,11 @@ from looselabels.learning.annotated import (
     consensus_labels,
     count_copies_once,
     design_consensus,
+    explain_single_consensus,
     infer_from_answers,
     learn_from_answers,
     model_answers,
+    warn_if_answers_cannot_be_compared,
 )
 from looselabels.learning.annotation_design import check_parameters, design_annotations
 from looselabels.learning.copies import group_rows
@@ -95,7 +97,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     If Y is a table with the answers of several annotators, each annotator has a transition of its
     own, which is estimated, and classes are inferred from x and all answers of a row. `negative`,
-    `noise`, `strength` and `label_weights` are for one label per row.
+    `noise` and `label_weights` are for one label per row.
 
     Parameters
     ----------
@@ -107,7 +109,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         How labels arise from classes. None: ``Transition.from_labels(y, class_prior=class_prior)``,
         that is, each label is a class, and missing labels are missing at random. With several
         annotators: what their labels mean if they are right, or a mapping from some annotators to
-        their transitions, which stay fixed.
+        their transitions (see `strength`).
     negative : name, default=None
         A class that has no label of its own: its rows are among the unlabeled ones (positive-
         unlabeled learning). Only if `transition` is None. Which share of the other classes is
@@ -120,7 +122,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         such as "calibrated" can also be named. To estimate noise, the transition must have none.
     strength : float, default=inf
         Prior pseudocount per class for the transition. inf keeps the transition fixed; with a
-        finite number it is inferred together with the classes, as in the paper.
+        finite number it is inferred together with the classes, as in the paper. With several
+        annotators, of each transition in a mapping: how many answers per class it is worth. A
+        zero in a transition always stays zero.
     class_prior : mapping, sequence or str, default=None
         The share of each class. It determines the label rates if `transition` is None, and the
         costs of `label_weights`. If "classes" are calibrated, the mean of p(class | x) is matched
@@ -177,7 +181,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         Out-of-sample p(label | x) of the training rows as the estimator gives it, with the labels,
         and the label weights of the distribution in which it was learned.
     transition_ : Transition
-        ``label_model_.transition``. With several annotators: of an average answer.
+        ``label_model_.transition``. With several annotators: of a typical one.
     estimator_ : classifier
         Estimates p(label | x), fitted to all rows; a `BalancedDraws` of `estimator` if draws were
         used (see `refit`).
@@ -379,6 +383,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.candidate_losses_, self.rival_wrong_shares_ = None, {}
         design = count_copies_once(design)
         if X is None:
+            warn_if_answers_cannot_be_compared(design)
             return self._keep_answers(None, design, None, None, infer_from_answers(design))
         (X,) = indexable(X)
         if _num_samples(X) != len(design.annotations):
@@ -390,9 +395,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         consensus, fit_params["groups"] = consensus_labels(labels), groups
         with steps(1, 4) as begin:
             begin("predicting labels")
-            training, estimator, scores, _ = self._choose_estimator(
-                estimator, X, consensus, labels, fit_params, may_draw=False
-            )
+            with explain_single_consensus(labels):
+                training, estimator, scores, _ = self._choose_estimator(
+                    estimator, X, consensus, labels, fit_params, may_draw=False
+                )
             begin("learning classes")
             n_rounds = self.refit if training.can_learn_classes(max_rows=np.inf) else 0
             found = learn_from_answers(
@@ -429,7 +435,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _design_answers(self, annotations, sample_weight):
         """Read the parameters that say something about answers; they are not read again."""
         weight = _check_weight(sample_weight, annotations)
-        return design_annotations(annotations, self.transition, self.class_prior, weight)
+        prior, strength = self.class_prior, self.strength
+        return design_annotations(annotations, self.transition, prior, weight, strength)
 
     def _choose_estimator(self, estimator, X, y, design, fit_params, may_draw=True):
         """Return the training, the fitted estimator and its scores, the best if there is a choice.

@@ -88,7 +88,7 @@ class BalancedForestClassifier(ClassifierMixin, DrawnForest):
         row that all trees drew, such as the only row of its label. Only with `oob_score`.
     n_features_in_ : int
         The number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if X was a table with column names.
 
     Examples

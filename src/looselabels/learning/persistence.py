@@ -251,7 +251,7 @@ def _write(clf, folder):
         for name, array in zip(ARRAY_NAMES, found, strict=True)
     }
     if hasattr(clf, "annotators_"):
-        arrays[TRANSITIONS] = clf.transitions_.proba
+        arrays[TRANSITIONS] = np.asarray(clf.transitions_.proba)
     with open(folder / ARRAYS, "xb") as handle:  # np.savez may append .npz to a name
         np.savez(handle, **arrays)
     if content["estimator"] in ("default", "given"):

@@ -1,0 +1,31 @@
+"""Passes over the answers of several annotators: extrapolation, and answers that are missing."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from looselabels.estimation.annotator_levels import Prior
+from looselabels.estimation.annotator_passes import MAX_JUMP, Guess, extrapolate
+
+
+def guess(counts, common=((0.5, 0.5, 0.0), (0.2, 0.0, 0.8))):
+    counts, common = np.array(counts, float) ** 2, np.array([common])
+    prior = Prior(common, np.array([[2.0], [3.0]]), np.array([[0.5], [0.5]]))
+    return Guess(counts, np.array([0.3, 0.7]), prior)
+
+
+def test_a_change_that_bends_is_followed_to_its_third_point():
+    path = [guess([[x, 1.0]]) for x in (1.0, 2.0, 0.5)]
+    assert_allclose(extrapolate(*path).counts, path[2].counts)
+
+
+def test_a_steady_change_is_followed_further_but_not_without_end():
+    path = [guess([[x, 1.0]]) for x in (1.0, 1.5, 1.75)]  # halved: it ends at 2
+    assert_allclose(extrapolate(*path).counts, [[4.0, 1.0]])
+    path = [guess([[x, 1.0]]) for x in (1.0, 1.1, 1.2)]
+    assert_allclose(extrapolate(*path).counts, [[(1.0 + 2 * MAX_JUMP * 0.1) ** 2, 1.0]])
+
+
+def test_a_label_that_is_impossible_stays_so():
+    found = extrapolate(*(guess([[x, 1.0]]) for x in (1.0, 1.5, 1.75))).prior.common
+    assert_allclose(found, guess([[1.0, 1.0]]).prior.common)
+    assert np.all((found == 0) == (guess([[1.0, 1.0]]).prior.common == 0))
