@@ -585,6 +585,16 @@ def test_sparse_features_give_what_dense_ones_give(wrap):
     assert_allclose(sparse.predict_proba(wrap(X)), dense.predict_proba(X), atol=1e-10)
 
 
+def test_a_score_needs_one_class_per_row():
+    clf = DecoupledClassifier(GaussianNB()).fit(X_PETS, HALF)
+    with pytest.raises(ValueError, match=r"y has 3 rows; X has 40\."):
+        clf.score(X_PETS[:40], PETS[:3])
+    with pytest.raises(ValueError, match=r"y has 60 rows; X has 40\."):
+        clf.score(X_PETS[:40], PETS)
+    with pytest.raises(ValueError, match=r"sample_weight has 40 rows; X has 60\."):
+        clf.score(X_PETS, PETS, sample_weight=np.ones(40))
+
+
 def test_single_precision_features_are_close():
     double = DecoupledClassifier(LogisticRegression(), random_state=0).fit(X_PETS, HALF)
     single = DecoupledClassifier(LogisticRegression(), random_state=0)
