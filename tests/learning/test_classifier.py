@@ -623,6 +623,32 @@ def test_sparse_features_give_what_dense_ones_give(wrap):
     assert_allclose(sparse.predict_proba(wrap(X)), dense.predict_proba(X), atol=1e-10)
 
 
+def test_a_score_needs_one_class_per_row():
+    clf = DecoupledClassifier(GaussianNB()).fit(X_PETS, HALF)
+    with pytest.raises(ValueError, match=r"y has 3 rows; X has 40\."):
+        clf.score(X_PETS[:40], PETS[:3])
+    with pytest.raises(ValueError, match=r"y has 60 rows; X has 40\."):
+        clf.score(X_PETS[:40], PETS)
+    with pytest.raises(ValueError, match=r"sample_weight has 40 rows; X has 60\."):
+        clf.score(X_PETS, PETS, sample_weight=np.ones(40))
+
+
+def with_wide_indices(X):
+    rows = sp.csr_array(X)
+    rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+    return rows
+
+
+@pytest.mark.parametrize("wrap", [sp.csr_matrix, sp.csc_array, with_wide_indices])
+def test_sparse_features_give_the_same_forests_after_a_refit(wrap):
+    X = np.random.default_rng(0).poisson(1 + (PETS == "dog")[:, None] * np.arange(5), (60, 5))
+    forest = BalancedForestClassifier(30, random_state=0)
+    clf = DecoupledClassifier(forest, refit=2, noise=0.1, random_state=0)
+    dense, sparse = (clone(clf).fit(rows, HALF) for rows in (X, wrap(X)))
+    assert_allclose(sparse.class_proba_, dense.class_proba_, atol=1e-10)
+    assert_allclose(sparse.predict_proba(wrap(X)), dense.predict_proba(X), atol=1e-10)
+
+
 def test_single_precision_features_are_close():
     double = DecoupledClassifier(LogisticRegression(), random_state=0).fit(X_PETS, HALF)
     single = DecoupledClassifier(LogisticRegression(), random_state=0)

@@ -18,7 +18,7 @@ from looselabels.inference import condition_on_label
 from looselabels.learning.decoupling import decouple, learn_classes
 from looselabels.learning.label_design import design_labels
 from looselabels.learning.label_model import model_labels, score_labels
-from looselabels.learning.soft_labels import ClassForest
+from looselabels.learning.soft_labels import ClassForest, _with_exact_sums
 from looselabels.learning.trees import Draws
 from tests.learning.samples import overlapping_classes, rare_labels, unrelated_labels
 
@@ -63,10 +63,10 @@ def test_a_row_that_is_shared_counts_for_both_classes():
     rows = np.zeros((40, 1), dtype=np.float32)
     shared, only_label = np.tile([0.7, 0.3], (40, 1)), np.zeros(40, dtype=int)
     forest, out_of_bag = learn(rows, shared, only_label, np.ones((2, 1)), n_estimators=3)
-    assert_allclose(forest.predict_proba(rows[:2]), [[0.7, 0.3]] * 2)
+    assert_allclose(forest.predict_proba(rows[:2]), [[0.7, 0.3]] * 2, atol=1e-6)
     seen = ~np.isnan(out_of_bag[:, 0])
     assert seen.sum() > 20
-    assert_allclose(out_of_bag[seen], [[0.7, 0.3]] * seen.sum())
+    assert_allclose(out_of_bag[seen], [[0.7, 0.3]] * seen.sum(), atol=1e-6)
 
 
 def test_classes_of_training_rows_are_predicted_out_of_bag():
@@ -168,9 +168,9 @@ def clf_negative():
 @pytest.mark.parametrize(
     ("labels", "options", "gain"),
     [  # the gain in nats that is reached with this seed and another one
-        (noisy(0.6), {"noise": 0.54}, 0.05),  # .06, .13
-        (partly(0.1), {}, 0.1),  # .46, .12
-        (partly(0.3, negative=9), {"negative": 9}, 0.03),  # .045
+        (noisy(0.6), {"noise": 0.54}, 0.03),  # .041, .13
+        (partly(0.1), {}, 0.1),  # .21, .12
+        (partly(0.3, negative=9), {"negative": 9}, 0.03),  # .057
     ],
     ids=["noisy", "semi-supervised", "multi-positive"],
 )
@@ -402,3 +402,12 @@ def test_a_specified_class_prior_is_kept_if_noise_is_estimated():
     named = Transition.identity(range(10))
     clf = fitted(noisy(0.2), transition=named, noise="estimate", class_prior=prior)
     assert_allclose(clf.class_prior_, prior, rtol=1e-9)
+
+
+def test_the_order_of_rows_does_not_decide_between_equally_good_splits(rng):
+    shared = rng.dirichlet([0.3] * 3, 300)
+    exact = _with_exact_sums(shared)
+    assert_array_equal(exact.sum(axis=1), 1)
+    assert_allclose(exact, shared, atol=2e-6)
+    assert_array_equal(exact.sum(axis=0), exact[rng.permutation(300)].sum(axis=0))
+    assert_array_equal(np.cumsum(exact[::-1, 0])[-1], np.cumsum(exact[:, 0])[-1])

@@ -603,10 +603,16 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def score(self, X, y, sample_weight=None):
         """Return the accuracy against the *classes* `y`; rows with a missing class are left out."""
         names, index = read_column("y", as_column(y))
+        (X,) = indexable(X)
+        for name, column in (("y", index), ("sample_weight", sample_weight)):
+            if column is not None and _num_samples(column) != _num_samples(X):
+                raise ValueError(
+                    f"{name} has {_num_samples(column)} rows; X has {_num_samples(X)}. Each row of "
+                    "X needs one."
+                )
         rows = np.flatnonzero(np.array([name is not None for name in names])[index])
         if not len(rows):
             raise ValueError("y has no class to score against; all are missing.")
-        (X,) = indexable(X)
         predicted = self.predict(_safe_indexing(X, rows)).tolist()
         right = [guess == names[k] for guess, k in zip(predicted, index[rows], strict=True)]
         weight = None if sample_weight is None else np.asarray(sample_weight)[rows]

@@ -25,7 +25,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from looselabels._validation import short_repr
 from looselabels.estimation.losses import label_losses
 from looselabels.learning.soft_labels import ClassForest, class_draw_sizes
-from looselabels.learning.trees import DrawnForest, Draws, LeafChoice, grow, rows_for_trees
+from looselabels.learning.trees import (
+    DrawnForest,
+    Draws,
+    LeafChoice,
+    grow,
+    rows_for_trees,
+    small_indices,
+)
 from looselabels.learning.unchanged import unchanged_on_failure
 
 MAX_REFIT_ROWS = 5_000  # per tree; with more rows a refit gained nothing (ARCHITECTURE.md)
@@ -180,7 +187,7 @@ class BalancedForestClassifier(ClassifierMixin, DrawnForest):
         """Grow the trees and set what was found; return X as the trees read it, and the draws."""
         self._check_parameters()
         self.__dict__.pop("oob_decision_function_", None)  # of an earlier fit
-        X, y = validate_data(self, X, y, **rows_for_trees(X))
+        X, y = validate_data(self, small_indices(X), y, **rows_for_trees(X))
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():

@@ -13,7 +13,14 @@ from sklearn.utils.validation import validate_data
 
 from looselabels.estimation.losses import class_losses
 from looselabels.estimation.weighting import class_weights
-from looselabels.learning.trees import DrawnForest, Draws, LeafChoice, grow, rows_for_trees
+from looselabels.learning.trees import (
+    DrawnForest,
+    Draws,
+    LeafChoice,
+    grow,
+    rows_for_trees,
+    small_indices,
+)
 from looselabels.learning.unchanged import unchanged_on_failure
 
 TIMES_OTHERS = 3  # the most rows of one label that a tree draws, per row of all other labels
@@ -81,7 +88,7 @@ class ClassForest(DrawnForest):
             predicted by the trees that drew no row of its group.
         """
         with unchanged_on_failure(self):
-            X = validate_data(self, X, **rows_for_trees(X))
+            X = validate_data(self, small_indices(X), **rows_for_trees(X))
             weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
             shares = np.bincount(label_index, weight) / weight.sum()
             self.classes_ = np.arange(class_proba.shape[1])
@@ -97,7 +104,7 @@ class ClassForest(DrawnForest):
 
             choice = LeafChoice.of(draws, shares[labels], losses)
             grown = grow(
-                self._new_tree, X, class_proba, draws, choice,
+                self._new_tree, X, _with_exact_sums(class_proba), draws, choice,
                 n_trees=self.n_estimators, n_jobs=self.n_jobs, random_state=self.random_state,
             )  # fmt: skip
             self.estimators_, self.node_values_ = grown.trees, grown.values
@@ -106,3 +113,19 @@ class ClassForest(DrawnForest):
 
     def _new_tree(self, seed):
         return DecisionTreeRegressor(max_features=self.max_features, random_state=seed)
+
+
+def _with_exact_sums(class_proba) -> np.ndarray:
+    """Return probabilities rounded to multiples of 2⁻²⁰; rows still sum to 1.
+
+    Their sums, and in small nodes those of their squares, are then exact in any order. Otherwise
+    rounding would decide between equally good splits, and trees of sparse features, in which rows
+    are sorted in another way, would differ from those of dense ones.
+
+    >>> _with_exact_sums(np.array([[1 / 3, 2 / 3]])) * 2**20
+    array([[349525., 699051.]])
+    """
+    rounded = np.round(np.asarray(class_proba, dtype=float) * 2**20) / 2**20
+    rows, largest = np.arange(len(rounded)), rounded.argmax(axis=1)
+    rounded[rows, largest] += 1 - rounded.sum(axis=1)
+    return rounded

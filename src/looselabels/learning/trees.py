@@ -214,8 +214,25 @@ class DrawnForest(BaseEstimator):
 
     def predict_proba(self, X):
         """Return the mean prediction of the trees."""
-        X = validate_data(self, X, reset=False, **rows_for_trees(X))
+        X = validate_data(self, small_indices(X), reset=False, **rows_for_trees(X))
         return self._map_trees(_predict_tree, X) / len(self.estimators_)
+
+
+def small_indices(X):
+    """Return X; if it is sparse, by rows and with indices of 32 bits, which trees need.
+
+    >>> from scipy.sparse import coo_array
+    >>> wide = coo_array(([1.0], (np.array([0]), np.array([2]))), shape=(1, 3))
+    >>> small_indices(wide).indices.dtype
+    dtype('int32')
+    """
+    if not issparse(X):
+        return X
+    X = X.tocsr()
+    if X.indices.dtype == np.int32 or max(X.nnz, *X.shape) >= 2**31:
+        return X
+    arrays = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return type(X)(arrays, shape=X.shape)
 
 
 def rows_for_trees(X) -> dict:
