@@ -41,6 +41,7 @@ docs: $(VENV)/.docs  ## Build the documentation site in build/docs, without netw
 
 bench: $(VENV)/.bench  ## Print the speed tables of benchmarks/README.md
 	$(BIN)/python benchmarks/bench_infer.py
+	$(BIN)/python benchmarks/bench_scale.py
 	$(BIN)/python benchmarks/bench_classifier.py
 	$(BIN)/python benchmarks/bench_density.py
 	$(BIN)/python benchmarks/bench_audit.py

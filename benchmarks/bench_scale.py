@@ -148,7 +148,7 @@ def dask(sizes: Sizes):
     from distributed import Client, LocalCluster, wait
 
     cases = [("joint", sizes.joint_rows, infer_both), ("known T", sizes.known_rows, infer)]
-    cluster = LocalCluster(2, threads_per_worker=1, dashboard_address=None)
+    cluster = LocalCluster(2, threads_per_worker=1, dashboard_address=":0")
     with tempfile.TemporaryDirectory() as folder, cluster, Client(cluster):
         for name, n_rows, run in cases:
             transition, file = confusion(10), Path(folder, "rows.npy")
