@@ -20,8 +20,6 @@ from looselabels.estimation.annotator_input import IMPOSSIBLE, sort_into_slots
 from looselabels.estimation.annotator_levels import Layout, Prior, counts_at, posterior
 from looselabels.estimation.annotator_passes import Guess, Pass, Problem, extrapolate
 
-BLOCK = 5_000_000  # numbers of transitions that are in memory at once
-
 
 class LazyTransitions:
     """p(label | class) of many annotators: an array that is computed where it is indexed.
@@ -50,6 +48,25 @@ class LazyTransitions:
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray(self[:], dtype)
+
+    def of_answers(self, annotator, label) -> np.ndarray:
+        """Return T_a[:, label] of pairs of annotators and labels, (n_pairs, n_classes)."""
+        layout, prior, n_labels = self.found.layout, self.found.prior, self.shape[2]
+        who = self.who[annotator]
+        code = (layout.annotator * n_labels + layout.label)[self.order]
+        slot = np.searchsorted(code, who * n_labels + label)
+        is_used = np.append(code, -1)[slot] == who * n_labels + label
+        counts = np.zeros((len(who), self.shape[1]))
+        counts[is_used] = self.found.counts[self.order[slot[is_used]]]
+        found = np.zeros_like(counts)
+        for level, cells in enumerate(prior.pseudocounts(layout.design)):
+            sizes = layout.by_annotator @ counts_at(level, self.found.counts)
+            sizes = sizes + prior.strength[level][layout.group][:, None]
+            filled = counts_at(level, counts) + cells.swapaxes(1, 2)[layout.group[who], label]
+            found += filled * (self.levels[level][:, None] / sizes)[who]
+        for a, transition in self.found.fixed.items():
+            found[who == a] = transition.T[label[who == a]]
+        return found
 
     def _of(self, who) -> np.ndarray:
         """Return posterior means of some annotators, (n, n_classes, n_labels)."""
@@ -117,7 +134,7 @@ class AnnotatorInference(NamedTuple):
         """The same, computed only for the annotators that are asked for."""
         layout = self.layout
         levels = posterior(layout, self.prior, self.counts).levels
-        order = np.argsort(layout.annotator, kind="stable")
+        order = np.lexsort((layout.label, layout.annotator))
         return LazyTransitions(self, levels, order, np.arange(len(layout.group)))
 
 
@@ -229,23 +246,23 @@ def answer_likelihood(transitions, answers: Answers, chance=None) -> np.ndarray:
     array([[1.   , 1.   ],
            [1.   , 0.222]])
     """
-    n_annotators, n_classes, n_labels = transitions.shape
-    votes, annotator, label = sort_into_slots(answers)  # in the order of annotators
-    of_slots, baseline = np.empty((len(annotator), n_classes)), np.zeros(n_classes)
-    step = max(1, BLOCK // (n_classes * n_labels))
-    for first in range(0, n_annotators, step):
-        block = slice(first, first + step)
-        slots = slice(*np.searchsorted(annotator, [first, first + step]))
-        part = transitions[block]
+
+    def logs(annotator, label):
+        if isinstance(transitions, LazyTransitions):
+            proba = transitions.of_answers(annotator, label)
+        else:
+            proba = transitions[annotator, :, label]
         if chance is not None:
-            added = chance[block][:, None, None]
-            part = (1 - added) * part + added / n_labels
-        logs, who = np.log(np.maximum(part, IMPOSSIBLE)), annotator[slots] - first
-        of_slots[slots] = logs[who, :, label[slots]]
-        if answers.missing_label is not None:
-            silent = logs[:, :, answers.missing_label]
-            of_slots[slots] -= silent[who]
-            baseline += silent.sum(axis=0)
+            added = chance[annotator][:, None]
+            proba = (1 - added) * proba + added / transitions.shape[2]
+        return np.log(np.maximum(proba, IMPOSSIBLE))
+
+    votes, annotator, label = sort_into_slots(answers)
+    of_slots, baseline = logs(annotator, label), np.zeros(transitions.shape[1])
+    if answers.missing_label is not None:
+        everyone = np.arange(len(transitions))
+        silent = logs(everyone, np.full(len(everyone), answers.missing_label))
+        of_slots, baseline = of_slots - silent[annotator], silent.sum(axis=0)
     found = votes @ of_slots + baseline
     return found - found.max(axis=1, keepdims=True)
 
