@@ -9,6 +9,7 @@ from shutil import copytree
 
 import pytest
 
+from looselabels.command.features import Features
 from tests.command.calls import CSV, QUICK, called, files
 
 pytestmark = pytest.mark.usefixtures("folder")  # each test works in an empty folder
@@ -84,3 +85,19 @@ def test_a_current_folder_that_is_gone_is_named(words, gone, model):
     assert re.search(
         "(?i)the current folder was deleted. Change to another one, or pass abs", found.err
     )
+
+
+def test_a_model_that_is_replaced_while_it_is_read_is_refused(model, monkeypatch):
+    copytree(model, "mine")
+    Path("data.csv").write_text(CSV)
+    plain = Features.load
+
+    def replace_before(folder):
+        file = Path("mine", "classifier", "decoupling.json")
+        file.write_text(file.read_text() + " ")
+        return plain(folder)
+
+    monkeypatch.setattr(Features, "load", replace_before)
+    found = called("predict", "mine", "data.csv")
+    assert found.code == 3
+    assert "mine was replaced while it was read; run the command again." in found.err

@@ -52,7 +52,12 @@ def read_model(folder: Path) -> tuple[DecoupledClassifier, Features]:
             "table. In Python, use looselabels.load on its folder classifier, and "
             "predict_proba(label_proba)."
         )
-    return load(folder / "classifier"), Features.load(folder / "features")
+    stamp = folder / "classifier" / persistence.DECOUPLING  # no two models have equal ones
+    before = stamp.read_bytes() if stamp.is_file() else b""
+    found = load(folder / "classifier"), Features.load(folder / "features")
+    if stamp.read_bytes() != before:
+        raise ValueError(f"{folder} was replaced while it was read; run the command again.")
+    return found
 
 
 def with_classes(

@@ -3,7 +3,9 @@
 import json
 import re
 import warnings
+from contextlib import contextmanager
 from functools import partial
+from hashlib import file_digest
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +49,7 @@ from looselabels.learning.out_of_sample import PrecomputedProba, label_columns
 from looselabels.learning.soft_labels import ClassForest
 from looselabels.transition import Transition
 
-SCHEMA = 5
+SCHEMA = 6
 INSTALL = '"looselabels[save]"'
 DECOUPLING, ARRAYS = "decoupling.json", "arrays.npz"
 ESTIMATOR, CLASS_ESTIMATOR = "estimator.skops", "class_estimator.skops"
@@ -56,7 +58,7 @@ KEYS = (
     *("schema", "looselabels", "scikit-learn", "parameters", "estimator", "has_class_estimator"),
     *("transition", "assumed", "strength", "sources", "calibration", "class_calibration"),
     *("n_iter", "converged", "n_features_in", "feature_names_in", "n_rounds", "candidate_losses"),
-    *("wrong_share_interval", "annotators"),
+    *("wrong_share_interval", "annotators", "hashes"),
 )
 ARRAY_NAMES = (
     "class_prior", "class_prior_interval", "label_weights", "factor", "class_factor", "objective",
@@ -188,7 +190,7 @@ def load(path, *, trusted=()) -> DecoupledClassifier:
     with reading(path / DECOUPLING) as handle:
         content = _read_json(handle)
         clf = _read_decoupling(content)
-    with reading(path / ARRAYS) as handle:
+    with _reading(path / ARRAYS, content["hashes"]) as handle:
         _read_arrays(handle, clf, content["annotators"])
     clf.class_estimator_ = None
     if content["estimator"] == "none":
@@ -205,12 +207,12 @@ def load(path, *, trusted=()) -> DecoupledClassifier:
         name = type(clf).__name__
         warnings.warn(InconsistentVersionWarning(estimator_name=name, **versions), stacklevel=2)
     skops = import_extra("skops.io", INSTALL)
-    with reading(path / ESTIMATOR) as handle:
+    with _reading(path / ESTIMATOR, content["hashes"]) as handle:
         clf.estimator_ = _read_estimator(skops, handle, trusted)
         _check_labels(clf)
         clf.estimator = clone(clf.estimator_) if content["estimator"] == "given" else None
     if content["has_class_estimator"]:
-        with reading(path / CLASS_ESTIMATOR) as handle:
+        with _reading(path / CLASS_ESTIMATOR, content["hashes"]) as handle:
             clf.class_estimator_ = _read_estimator(skops, handle, trusted)
             _check_classes(clf)
     return clf
@@ -236,8 +238,6 @@ def _write(clf, folder):
     """Write the files, and check that they can be loaded."""
     content = _describe(clf)
     types: list[str] = []
-    with open(folder / DECOUPLING, "xb") as handle:
-        handle.write(json.dumps(content, allow_nan=False).encode())
     found = (
         clf.class_prior_,
         clf.class_prior_interval_,
@@ -263,10 +263,19 @@ def _write(clf, folder):
                 skops.dump(clf.class_estimator_, handle)
         names = (ESTIMATOR, CLASS_ESTIMATOR) if content["has_class_estimator"] else (ESTIMATOR,)
         types = [one for name in names for one in skops.get_untrusted_types(file=folder / name)]
+    content["hashes"] = {file.name: _sha256(file) for file in sorted(folder.iterdir())}
+    with open(folder / DECOUPLING, "xb") as handle:
+        handle.write(json.dumps(content, allow_nan=False).encode())
     try:
         load(folder, trusted=types)
     except ValueError as error:
         raise ValueError(f"Not saved, because it could not be loaded: {error}") from error
+
+
+def _sha256(file) -> str:
+    """Return the hash of a file, which ties it to the others of its model."""
+    with open(file, "rb") as handle:
+        return file_digest(handle, "sha256").hexdigest()
 
 
 def _describe(clf) -> dict:
@@ -342,13 +351,30 @@ def _transition_to_json(transition):
 # -------------------------------------------------------------------------------------------- load
 
 
+@contextmanager
+def _reading(file, hashes):
+    """Open a file that belongs to a model whose other file has these hashes, if it has any."""
+    with reading(file) as handle:
+        if hashes is not None and file_digest(handle, "sha256").hexdigest() != hashes.get(
+            file.name
+        ):
+            raise ValueError(
+                f"it does not belong to {DECOUPLING}. If the model was saved again in the "
+                "meantime, load it once more; otherwise a file was changed."
+            )
+        handle.seek(0)
+        yield handle
+
+
 def _read_json(handle) -> dict:
     content = parse_json(handle.read())
     found = content.get("schema") if isinstance(content, dict) else content
     if found == 3:
         content = _upgrade(content)
     elif found == 4:  # before there were annotators
-        content = content | {"annotators": None}
+        content = content | {"annotators": None, "hashes": None}
+    elif found == 5:
+        content = content | {"hashes": None}
     elif found != SCHEMA:
         is_older = isinstance(found, int) and found < SCHEMA
         raise ValueError(
@@ -390,6 +416,7 @@ def _upgrade(content) -> dict:
         "wrong_share_interval": None,
         "candidate_losses": None,
         "annotators": None,
+        "hashes": None,
     }
 
 
