@@ -190,7 +190,9 @@ def test_the_gpu_gives_the_answer_of_the_cpu(library, joint, name):
     assert found.converged
     assert found.objective[-1] == pytest.approx(expected.objective[-1], rel=1e-10)
     np.testing.assert_allclose(to_numpy(found.transition), expected.transition, atol=1e-8)
-    np.testing.assert_allclose(to_numpy(found.class_proba), expected.class_proba, atol=1e-6)
+    # With more classes than labels, class_proba follows the last digits of the transition.
+    atol = 1e-6 if len(transition) <= transition.shape[1] else 1e-4
+    np.testing.assert_allclose(to_numpy(found.class_proba), expected.class_proba, atol=atol)
 
 
 @pytest.mark.gpu

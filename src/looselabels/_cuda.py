@@ -112,14 +112,17 @@ class CudaRows(Rows):
         n_classes, n_labels = problem.transition.shape
         kernel, tile = _kernel(name, problem, self.labels.dtype)
         after_another = rows is not None
-        start = class_proba if after_another else self.class_proba
+        # ST⁻¹ is a better start for the dual than the last pass, and takes less to read.
+        start = class_proba if after_another else self.class_proba if self.solved else None
+        if name == "dual_rows":
+            start = None
         n_rows = len(rows) if after_another else len(self.labels)
         most = BLOCKS_PER_PROCESSOR * self.labels.device.attributes["MultiProcessorCount"]
         n_blocks = min(most, -(-n_rows // tile))
         sums = cupy.empty((n_blocks, n_classes * n_labels + 4))
         arrays = (
             self.labels,
-            start if after_another or self.solved else None,
+            start,
             self.sample_weight,
             rows,
             np.int64(n_rows),

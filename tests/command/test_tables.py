@@ -230,9 +230,9 @@ def test_a_row_longer_than_a_block_is_named(file, stdin, monkeypatch):
 def test_no_thread_of_pyarrow_reads_the_stream(content, file, monkeypatch):
     threads, checked = set(), sources.Utf8._checked
 
-    def spy(text, data):
+    def spy(text, data, **options):
         threads.add(threading.get_ident())
-        return checked(text, data)
+        return checked(text, data, **options)
 
     monkeypatch.setattr(sources.Utf8, "_checked", spy)
     with suppress(TableError):
