@@ -28,7 +28,9 @@ MAX_DIRECT = 48  # absent classes; for more, conjugate gradients are cheaper tha
 MAX_CG_STEPS = 25
 DUAL_STEPS = 20  # Newton steps per set of absent classes; more would only change rounding errors
 DIAGONAL_STEPS = 12  # Newton steps with a diagonal Hessian; four are typical
-SINGLE_TOL = 2e-5  # what steps in single precision can reach
+SINGLE_TOL = 1e-5  # what these steps are certain to reach in single precision
+MIN_RATE = 0.03  # of their convergence; a faster one will not last
+MAX_RATE = 0.5  # if they converge more slowly, rows are solved one by one
 SMALL_TRANSITION = 1024  # entries; for more, a matrix product is faster than a loop
 
 # These flags allow sums to be reordered and vectorized; NaN and infinity keep their meaning.
@@ -67,9 +69,10 @@ def solve_dual(label_proba, inverse, tol):
     labels, single = label_proba.astype(np.float32), inverse.astype(np.float32)
     hessian = _diagonal_hessian(labels, single)
     price = np.zeros_like(labels)
-    _descend(labels, single, hessian, price, max(tol, SINGLE_TOL))
-    price = price.astype(np.float64)
-    class_proba, solved = _descend(label_proba, inverse, hessian, price, tol)
+    change = np.full(len(price), 2.0)  # prices are at most 1
+    _descend(labels, single, hessian, price, change, max(tol, SINGLE_TOL))
+    price, change = price.astype(np.float64), np.clip(change, SINGLE_TOL / 10, 2.0)
+    class_proba, solved = _descend(label_proba, inverse, hessian, price, change, tol)
     if not solved.all():
         class_proba[~solved] = _solve_dual_by_row(label_proba[~solved], inverse, tol / 100)
     return on_simplex(class_proba)
@@ -94,28 +97,29 @@ def _diagonal_hessian(label_proba, inverse) -> Diagonal:
     return Diagonal(label_of, leading, others)
 
 
-def _descend(label_proba, inverse, hessian: Diagonal, price, tol):
-    """Decrease the dual of all rows by projected Newton steps; `price` is overwritten.
+def _descend(label_proba, inverse, hessian: Diagonal, price, change, tol):
+    """Decrease the dual of all rows by projected Newton steps.
 
-    A row is solved if the next step would change no price by more than `tol`: S / q is 1 − T⁻¹μ,
-    so the gradient is 1 − μ, and a change of the prices is a change of the gradient. Returns the
-    class_proba before that step, and which rows are solved.
+    `price` and `change`, the largest change of the last step, are overwritten. A row is solved if
+    the prices after its next step will be accurate to `tol`: S / q is 1 − T⁻¹μ, so the gradient is
+    1 − μ, and an error of the prices is an error of the gradient. Returns the class_proba before
+    that step, and which rows are solved.
     """
     found, solved = np.zeros_like(price), np.zeros(len(price), np.bool_)
-    rows, before = np.arange(len(price)), np.full(len(price), np.inf)
-    labels, current, others = label_proba, price, hessian.others
+    rows, labels, current, others = np.arange(len(price)), label_proba, price, hessian.others
     for _ in range(DIAGONAL_STEPS):
-        explained = labels / (1 - current @ inverse.T) if current.any() else labels
-        class_proba = explained @ inverse
-        change = _step(labels, explained, class_proba, current, *hessian[:2], others)
-        price[rows], found[rows], solved[rows] = current, class_proba, change <= tol
+        with np.errstate(all="ignore"):  # a row that leaves the domain of the dual is not solved
+            explained = labels / (1 - current @ inverse.T) if current.any() else labels
+            class_proba = explained @ inverse
+        new = _step(labels, explained, class_proba, current, *hessian[:2], others)
+        rate, change[rows] = np.maximum(new / change[rows], MIN_RATE), new
+        price[rows], found[rows], solved[rows] = current, class_proba, new * rate <= tol / 2
         # A row that does not converge quickly has a Hessian that is not nearly diagonal.
-        still = (change > tol) & (change < before / 2)
+        still = ~solved[rows] & (rate < MAX_RATE)
         if not still.any():
             break
         if not still.all():
             rows, labels, current, others = (a[still] for a in (rows, labels, current, others))
-        before = change[still]
     return found, solved
 
 
