@@ -102,7 +102,7 @@ def test_the_parameters_of_a_pass():
 
 
 def test_rows_whose_labels_do_not_name_their_class_are_solved_too(rng):
-    compiled = pytest.importorskip("looselabels._rows_numba", exc_type=ImportError)
+    compiled = pytest.importorskip("looselabels._dual_numba", exc_type=ImportError)
     transition = 0.05 * np.eye(12) + 0.95 * rng.dirichlet(np.full(12, 0.3), 12)
     labels, problem = rng.dirichlet(np.ones(12), 50), row_problem(transition, None, TOL)
     single = labels.astype(np.float32), problem.inverse.astype(np.float32)

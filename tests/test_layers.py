@@ -12,8 +12,8 @@ PACKAGE = Path(looselabels.__file__).parent
 # Each file imports only from those that are listed before it.
 LAYERS = [
     *("_renamed", "exceptions", "_validation", "_names", "_files", "_progress"),
-    *("_rows", "_rows_numba", "_blocks", "_climb", "inference", "plotting", "transition"),
-    *("datasets", "annotations"),
+    *("_rows", "_dual_numba", "_rows_numba", "_blocks", "_climb", "inference", "plotting"),
+    *("transition", "datasets", "annotations"),
     "model_selection",
     *("estimation.sampling", "estimation.quantiles", "estimation.reliability"),
     *("estimation.weighting", "estimation.minimization"),
@@ -42,7 +42,7 @@ LAYERS = [
     *("command.demo", "command.options", "command.workflow", "command.terminal", "command.cli"),
     "features",  # the encoders of the command, for users of the library
 ]
-NUMERICS = ["_validation", "_rows", "_rows_numba", "_blocks", "_climb", "inference"]
+NUMERICS = ["_validation", "_rows", "_dual_numba", "_rows_numba", "_blocks", "_climb", "inference"]
 
 
 def imported_modules(path):

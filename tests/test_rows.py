@@ -58,7 +58,7 @@ def test_the_dual_and_the_primal_have_the_same_optimum(rng, solver):
 
 @pytest.mark.parametrize("tol", [1e-6, 1e-9])
 def test_matrix_products_solve_rows_whose_labels_name_their_class(rng, tol, monkeypatch):
-    compiled = pytest.importorskip("looselabels._rows_numba", exc_type=ImportError)
+    compiled = pytest.importorskip("looselabels._dual_numba", exc_type=ImportError)
     monkeypatch.delattr(compiled, "_solve_dual_by_row")
     confusion = 0.8 * np.eye(30)[rng.permutation(30)] + 0.2 * rng.dirichlet(np.ones(30), 30)
     labels = rng.dirichlet(np.full(30, 0.3), 100) @ confusion
@@ -66,7 +66,7 @@ def test_matrix_products_solve_rows_whose_labels_name_their_class(rng, tol, monk
     inverse = np.linalg.inv(confusion)
     assert np.any(labels @ inverse < 0, axis=1).mean() > 0.9
     found = compiled.solve_dual(labels, inverse, tol)
-    assert compiled.evaluate(labels, found, confusion, None).gap.max() <= tol
+    assert _rows.evaluate(labels, found, confusion, None).gap.max() <= tol
 
 
 def test_both_solvers_know_which_rows_have_several_optima(solver):
