@@ -18,10 +18,11 @@ def partial_transition(n_classes, label_rate=0.03):
     return Transition.partial(positive, labeled=label_rate, negative="negative").proba
 
 
-def confusion(n_classes, seed=0):
-    """Return a confusion matrix with an accuracy of at least 70 % and random errors."""
+def confusion(n_classes, seed=0, accuracy=0.7, concentration=1.0):
+    """Return a confusion matrix with at least this accuracy and random errors."""
     rng = np.random.default_rng(seed)
-    return 0.7 * np.eye(n_classes) + 0.3 * rng.dirichlet(np.ones(n_classes), n_classes)
+    errors = rng.dirichlet(np.full(n_classes, concentration), n_classes)
+    return accuracy * np.eye(n_classes) + (1 - accuracy) * errors
 
 
 def draw(rng, proba):

@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
 @pytest.mark.parametrize(
     ("script", "rows"),
     [
-        ("bench_infer.py", ["joint", "em", "known", "linear", "adam"]),
+        ("bench_infer.py", ["joint", "em", "small", "known", "linear", "adam"]),
         ("bench_scale.py", ["stream | joint", "stream | known T", "linear", "dask"]),
         ("bench_classifier.py", ["out of bag", "3 folds"]),
         ("bench_audit.py", ["cross-prediction 2", "auditing", "all of these", "saving"]),

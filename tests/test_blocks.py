@@ -101,6 +101,38 @@ def test_the_parameters_of_a_pass():
     assert_array_equal(tiny.transition, [[_blocks.SMALLEST, 1], [0, 1]])
 
 
+def test_rows_whose_labels_do_not_name_their_class_are_solved_too(rng):
+    compiled = pytest.importorskip("looselabels._dual_numba", exc_type=ImportError)
+    transition = 0.05 * np.eye(12) + 0.95 * rng.dirichlet(np.full(12, 0.3), 12)
+    labels, problem = rng.dirichlet(np.ones(12), 50), row_problem(transition, None, TOL)
+    single = labels.astype(np.float32), problem.inverse.astype(np.float32)
+    hessian = compiled._diagonal_hessian(*single)
+    price, change = np.zeros_like(single[0]), np.full(50, 2.0)
+    assert not compiled._descend(*single, hessian, price, change, 1e-5)[1].all()
+    with np.errstate(all="raise", under="ignore"):
+        assert solve_block(labels, None, None, problem).gap.max() <= TOL
+
+
+def test_many_classes_have_the_same_inverse_and_rank(rng):
+    confusion = 0.8 * np.eye(100) + 0.2 * rng.dirichlet(np.ones(100), 100)
+    problem = row_problem(confusion, None, TOL)
+    assert problem.rank == 100
+    assert_allclose(problem.inverse, np.linalg.pinv(confusion), atol=1e-12)
+    confusion[1] = confusion[0]
+    problem = row_problem(confusion, None, TOL)
+    assert problem.rank == 99
+    assert_allclose(problem.inverse, np.linalg.pinv(confusion), atol=1e-9)
+
+
+def test_a_pass_without_label_mass_finds_the_same_rows(rng):
+    labels = rng.dirichlet(np.ones(3), 20)
+    found = solve_block(labels, None, None, row_problem(NOISY, None, TOL, needs_mass=False))
+    other = solve_block(labels, None, None, row_problem(NOISY, None, TOL))
+    assert_array_equal(found.label_mass, np.zeros((3, 3)))
+    assert found.objective == pytest.approx(other.objective, abs=20 * TOL)
+    assert found.gap.max() <= TOL
+
+
 def test_zero_times_the_log_of_zero_is_zero():
     assert_array_equal(xlogy(np.array([0.0, 0.0, 2.0]), np.array([0.0, 5.0, 1.0])), [0, 0, 0])
     assert xlogy(np.array([1.0]), np.array([0.0]))[0] == -np.inf

@@ -650,7 +650,7 @@ class TestCorners:
     @pytest.mark.parametrize("tiny", [1e-13, 1e-10, 1e-8])
     def test_labels_that_are_almost_ruled_out(self, rng, solver, tiny, monkeypatch):
         """As a softmax gives them; the dual cannot finish such rows, and must not go on trying."""
-        compiled = pytest.importorskip("looselabels._rows_numba", exc_type=ImportError)
+        compiled = pytest.importorskip("looselabels._dual_numba", exc_type=ImportError)
         rounds, settle = [], compiled._settle_prices
         monkeypatch.setattr(
             compiled, "_settle_prices", lambda *given: rounds.append(1) or settle(*given)

@@ -12,8 +12,9 @@ PACKAGE = Path(looselabels.__file__).parent
 # Each file imports only from those that are listed before it.
 LAYERS = [
     *("_renamed", "exceptions", "_validation", "_names", "_files", "_progress"),
-    *("blocks", "_rows", "_rows_numba", "_compiled", "_blocks", "_cuda", "_climb", "_dask"),
-    *("_sources", "inference", "plotting", "transition", "datasets", "annotations"),
+    *("blocks", "_rows", "_dual_numba", "_rows_numba", "_compiled", "_blocks", "_cuda"),
+    *("_climb", "_dask", "_sources", "inference"),
+    *("plotting", "transition", "datasets", "annotations"),
     "model_selection",
     *("estimation.sampling", "estimation.quantiles", "estimation.reliability"),
     *("estimation.weighting", "estimation.minimization"),
@@ -48,8 +49,8 @@ LAYERS = [
     *("command.demo", "command.options", "command.workflow", "command.terminal", "command.cli"),
     "features",  # the encoders of the command, for users of the library
 ]
-NUMERICS = ["_validation", "blocks", "_rows", "_rows_numba", "_compiled", "_blocks", "_cuda"]
-NUMERICS += ["_climb", "_dask", "_sources", "inference"]
+NUMERICS = ["_validation", "blocks", "_rows", "_dual_numba", "_rows_numba", "_compiled", "_blocks"]
+NUMERICS += ["_cuda", "_climb", "_dask", "_sources", "inference"]
 
 
 def imported_modules(path):

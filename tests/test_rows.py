@@ -56,6 +56,19 @@ def test_the_dual_and_the_primal_have_the_same_optimum(rng, solver):
     assert_allclose(solver.solve_dual(labels, inverse, 1e-13), primal, atol=1e-8)
 
 
+@pytest.mark.parametrize("tol", [1e-6, 1e-9])
+def test_matrix_products_solve_rows_whose_labels_name_their_class(rng, tol, monkeypatch):
+    compiled = pytest.importorskip("looselabels._dual_numba", exc_type=ImportError)
+    monkeypatch.delattr(compiled, "_solve_dual_by_row")
+    confusion = 0.8 * np.eye(30)[rng.permutation(30)] + 0.2 * rng.dirichlet(np.ones(30), 30)
+    labels = rng.dirichlet(np.full(30, 0.3), 100) @ confusion
+    labels = _rows.on_simplex(labels * np.exp(0.1 * rng.standard_normal(labels.shape)))
+    inverse = np.linalg.inv(confusion)
+    assert np.any(labels @ inverse < 0, axis=1).mean() > 0.9
+    found = compiled.solve_dual(labels, inverse, tol)
+    assert _rows.evaluate(labels, found, confusion, None).gap.max() <= tol
+
+
 def test_both_solvers_know_which_rows_have_several_optima(solver):
     # A row of unlabeled samples only can have any class; each label alone means one class.
     labels = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.05, 0.05, 0.9]])
