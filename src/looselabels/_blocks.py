@@ -198,27 +198,28 @@ def _solve_rows(labels, start, problem: RowProblem) -> _rows.Ascent:
     # Errors of the mass delay the search for the transition, so they must be smaller.
     tol = problem.tol / 10 if problem.needs_mass else problem.tol
     transition, log_prior = problem.transition, problem.log_prior
+    at = _evaluate(labels, _first_guess(labels, start, problem, tol), problem)
     if start is None:
-        at = _evaluate(labels, _first_guess(labels, problem, tol), problem)
         at = _redo(at, at.gap > 1, problem, lambda s, y: _less_extreme(s, y, transition))
-    else:
-        at = _evaluate(labels, start, problem)
     return _redo(
         at, at.gap > tol, problem, lambda s, y: solver.ascend(s, y, transition, log_prior, tol)
     )
 
 
-def _first_guess(labels, problem: RowProblem, tol):
-    """Return the solution of the dual where possible; else ŜT⁺, exact if it is in the simplex."""
+def _first_guess(labels, start, problem: RowProblem, tol):
+    """Return the solution of the dual where possible; else `start`, or ŜT⁺ if it is None.
+
+    The dual is solved anew in each pass. Rows that stay where the last pass has left them, because
+    their gap is small enough, hold the transition back: that costs many more passes.
+    """
     xp = array_namespace(labels)
     n_classes, n_labels = problem.transition.shape
-    if problem.log_prior is not None or not problem.rank == n_classes == n_labels:
-        return _rows.on_simplex(labels @ problem.inverse)
+    invertible = problem.log_prior is None and problem.rank == n_classes == n_labels
+    whole = xp.all(labels > 0, axis=1) & invertible
     solve_dual = _row_solver(labels).solve_dual
-    whole = xp.all(labels > 0, axis=1)
     if bool(xp.all(whole)):
         return solve_dual(labels, problem.inverse, tol)
-    guess = _rows.on_simplex(labels @ problem.inverse)
+    guess = _rows.on_simplex(labels @ problem.inverse) if start is None else start
     if not bool(xp.any(whole)):
         return guess
     part = xp.take(labels, xp.nonzero(whole)[0], axis=0)
