@@ -15,11 +15,6 @@ ERRORS: list[Exception] = []  # the first one ends the use of numba in this proc
 LOCK = Lock()
 
 
-def __getattr__(name):
-    """Return the function of `_rows` with this name, compiled as long as numba works."""
-    return partial(_solve, name)
-
-
 def _solve(name, *arguments):
     if not ERRORS:
         try:
@@ -32,6 +27,12 @@ def _solve(name, *arguments):
                     _warn(error)
                 ERRORS.append(error)
     return getattr(_rows, name)(*arguments)
+
+
+# The functions of `_rows`, compiled as long as numba works.
+evaluate, ascend, solve_dual, is_ambiguous = (
+    partial(_solve, name) for name in ("evaluate", "ascend", "solve_dual", "is_ambiguous")
+)
 
 
 def _warn(error):

@@ -10,7 +10,7 @@ from looselabels.annotations import Answers
 from looselabels.estimation import agreement
 from looselabels.estimation.agreement import (
     EqualPair,
-    _expected_agreement,
+    _expected_equal,
     _pairs_of_answers,
     agreeing_pairs,
     equal_pairs,
@@ -124,16 +124,16 @@ def test_of_too_many_pairs_evenly_spaced_rows_are_compared(monkeypatch):
     assert_array_equal(row[one], rows)
 
 
-def test_the_expected_agreement_is_that_of_annotators_who_both_answered():
+def test_the_expected_equal_is_that_of_annotators_who_both_answered():
     """Two annotators who may leave out a row, and whose answers leave the class uncertain."""
     transitions = np.array([[[0.5, 0.1, 0.4], [0.2, 0.6, 0.2]], [[0.3, 0.3, 0.4], [0.1, 0.2, 0.7]]])
     answers = Answers(np.array([0, 0]), np.array([0, 1]), np.array([0, 1]), 1, 2, 3, 2)
     given = np.array([0.3, 0.7]) * transitions[0, :, 0] * transitions[1, :, 1]
     found = SimpleNamespace(
-        transitions=transitions.copy(), class_proba_given_label=(given / given.sum())[None]
+        lazy_transitions=transitions.copy(), class_proba_given_label=(given / given.sum())[None]
     )
     places = (np.array([k]) for k in (0, 0, 1, 0, 0, 1))
     equal = (transitions[0] * transitions[1])[:, :2].sum(axis=1)
     both = transitions[0, :, :2].sum(axis=1) * transitions[1, :, :2].sum(axis=1)
     expected = ([0.3, 0.7] @ equal) / ([0.3, 0.7] @ both)
-    assert_allclose(_expected_agreement(found, answers, *places), [expected])
+    assert_allclose(_expected_equal(found, answers, *places), [expected])
