@@ -110,6 +110,11 @@ def kernels():
     return pytest.importorskip("looselabels._rows_numba", exc_type=ImportError)
 
 
+@pytest.fixture
+def dual_kernels():
+    return pytest.importorskip("looselabels._dual_numba", exc_type=ImportError)
+
+
 def gram_problem(rng, n_rows=30, n_labels=40):
     """Draw rows, weights, the rows that are active, and a right-hand side."""
     rows, weight = rng.normal(size=(n_rows, n_labels)), rng.random(n_labels) + 0.5
@@ -123,22 +128,22 @@ def solved_on(rows, weight, active, right):
     return expected
 
 
-def test_a_factorization_solves_for_the_active_rows(rng, kernels):
+def test_a_factorization_solves_for_the_active_rows(rng, dual_kernels):
     rows, weight, active, right = gram_problem(rng)
     move, scaled, trial = np.full(30, np.nan), np.empty((30, 40)), np.empty(30)
-    kernels._direct(rows, np.sqrt(weight), active, right, move, scaled, trial)
+    dual_kernels._direct(rows, np.sqrt(weight), active, right, move, scaled, trial)
     assert_allclose(move, solved_on(rows, weight, active, right), rtol=1e-8)
 
 
-def test_conjugate_gradients_solve_for_the_active_rows(rng, kernels):
+def test_conjugate_gradients_solve_for_the_active_rows(rng, dual_kernels):
     rows = np.eye(30, 40) + 0.05 * rng.normal(size=(30, 40))  # most labels name their class
     _, weight, active, right = gram_problem(rng)
     move = np.full(30, np.nan)
-    kernels._conjugate_gradients(rows, weight, active, right, move)
+    dual_kernels._conjugate_gradients(rows, weight, active, right, move)
     assert_allclose(move, solved_on(rows, weight, active, right), atol=0.01)
     # a few products are enough: the directions are conjugate
     rows, weight, active, right = gram_problem(rng, 12, 40)
-    kernels._conjugate_gradients(rows, weight, active, right, move[:12])
+    dual_kernels._conjugate_gradients(rows, weight, active, right, move[:12])
     assert_allclose(move[:12], solved_on(rows, weight, active, right), atol=1e-3)
 
 

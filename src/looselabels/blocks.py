@@ -98,13 +98,14 @@ class Blocks:
     @classmethod
     def from_npy(cls, path, block_rows: int | None = None) -> "Blocks":
         """Read a .npy file, as `numpy.save` writes it."""
-        array = np.load(path, mmap_mode="r")
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
         n_rows, size = len(array), block_rows or rows_per_block(array)
 
         def read():
             for begin in range(0, n_rows, size):
                 # A new map for each block: pages that were read count as memory until it is closed.
-                yield np.array(np.load(path, mmap_mode="r")[begin : begin + size])
+                rows = np.load(path, mmap_mode="r", allow_pickle=False)
+                yield np.array(rows[begin : begin + size])
 
         return cls(read)
 

@@ -36,7 +36,7 @@ def test_an_annotator_who_answered_every_row_left_out_none():
     rows, annotators = np.array([0, 0, 1, 2]), np.array([0, 1, 0, 0])
     answers = Answers(rows, annotators, np.array([0, 1, 1, 0]), 3, 2, 3, missing_label=2)
     design = np.array([[0.7, 0.1, 0.2], [0.1, 0.7, 0.2]])
-    problem = Problem.read(None, answers, None, design, None)
+    problem = Problem.read(None, answers, None, np.inf, design, None)
     class_proba = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
     found = problem.count_answers(class_proba)
     is_missing = problem.label == 2
