@@ -133,7 +133,8 @@ def write_files(folder):
     (folder / "both.json").write_text(json.dumps({"sources": design}))
     answers = {who: np.where(rng.random(n) < 0.8, species, "dog") for who in ("ann", "bob", "eve")}
     texts = animals.rename(columns={"name": "text_id"}).assign(**answers)
-    texts.to_csv(folder / "texts.csv", index=False)
+    for name in ("texts.csv", "more.csv"):
+        texts.to_csv(folder / name, index=False)
     long = texts.melt("text_id", list(answers), "annotator", "label")
     long.to_csv(folder / "answers.csv", index=False)
     _write_images(folder, rng, Image)

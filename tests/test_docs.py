@@ -14,14 +14,20 @@ from tests.pages import DOCS, ROOT, blocks, find_pages, run_page, write_files
 
 LANGUAGES = {"", "console", "json", "python", "sh", "text"}
 PUBLIC_MODULES = (
-    "annotations", "datasets", "exceptions", "features", "inference", "model_selection", "plotting",
+    "annotations", "blocks", "datasets", "exceptions", "features", "inference", "model_selection",
+    "plotting",
 )  # fmt: skip
 INTERNAL = {  # without an underscore, because other modules of the package use them
     "annotations.read_annotations",
     "annotations.warn_if_label_sets_are_disjoint",
+    "annotations.warn_of_labels_that_look_missing",
+    "blocks.aligned",
+    "blocks.regrouped",
+    "blocks.rows_per_block",
     "inference.climb",
     "inference.growth_bound",
     "inference.normalize_rows",
+    "inference.rows_for",
 }
 # of scikit-learn, and an old name
 PLUMBING = re.compile(r"set_\w+_request|get_metadata_routing|label_weights_")
