@@ -37,8 +37,8 @@ def climb(
 ):
     """Update class_proba and the transition in turns until neither changes.
 
-    `solve` starts from the rows of the last pass. `keep` saves the rows, and `restore` returns to
-    the rows that were saved last.
+    `solve` may start from the rows of the last pass. `keep` saves the rows, and `restore` returns
+    to the rows that were saved last.
 
     Returns the transition, the last pass, the objective after each pass, and whether the transition
     is stationary.
@@ -171,7 +171,7 @@ def normalize_rows(mass, fallback):
 def growth_bound(mass, transition):
     """Return the Frank–Wolfe gap in nats per sample: no other transition can gain more."""
     with np.errstate(over="ignore"):
-        rate = np.divide(mass, transition, out=np.zeros_like(mass), where=transition > 0)
+        rate = _divide(mass, transition)
     total = mass.sum()
     return float((rate.max(axis=1) - mass.sum(axis=1)).sum() / (total if total > 0 else 1.0))
 

@@ -100,9 +100,10 @@ class CudaRows(Rows):
         return PassFound(
             np.sum([part.label_mass for part in found], axis=0),
             sum(part.objective for part in found),
-            sum(part.gap_sum for part in found) / n,
+            sum(part.gap_sum for part in found) / (n or 1.0),
             max(part.gap_max for part in found),
             sum(part.n_ambiguous for part in found),
+            float(n),
         )
 
     def _run(self, name, problem: RowProblem, rows, class_proba, gap):
