@@ -12,7 +12,8 @@ PACKAGE = Path(looselabels.__file__).parent
 # Each file imports only from those that are listed before it.
 LAYERS = [
     *("_renamed", "exceptions", "_validation", "_names", "_files", "_progress"),
-    *("blocks", "_rows", "_dual_numba", "_rows_numba", "_compiled", "_blocks", "_cuda"),
+    *("blocks", "_rows", "_dual_numba", "_rows_numba", "_compiled", "_interior"),
+    *("_blocks", "_cuda"),
     *("_climb", "_dask", "_sources", "inference"),
     *("plotting", "transition", "datasets", "annotations"),
     "model_selection",
@@ -21,6 +22,7 @@ LAYERS = [
     *("estimation.calibration", "estimation.losses"),
     *("estimation.confident", "estimation.errors", "estimation.noise"),
     *("estimation.class_prior", "estimation.noisy_positives", "estimation.transition"),
+    "estimation.log_gamma",
     *("estimation.annotator_levels", "estimation.annotator_accuracy"),
     *("estimation.annotator_input", "estimation.annotator_passes", "estimation.annotators"),
     "estimation.agreement",
@@ -33,24 +35,25 @@ LAYERS = [
     ),
     *("learning.soft_labels", "learning.forest", "learning.linear", "learning.out_of_sample"),
     *("learning.weighted_copies", "learning.draws", "learning.label_design"),
-    *("learning.label_model", "learning.decoupling", "learning.training"),
+    *("learning.label_model", "learning.row_sample", "learning.decoupling", "learning.training"),
     *("learning.annotation_design", "learning.annotated", "learning.classifier"),
     "learning.persistence",
     *("auditing.diagnose", "auditing.intervals", "auditing.more_answers", "auditing.votes"),
     *("auditing.annotator_findings", "auditing.report", "auditing.pages", "auditing.consensus"),
     *("auditing.summary", "auditing.audit"),
-    *("command.shell", "command.sources", "command.formats"),
+    *("command.shell", "command.sources", "command.spilling", "command.formats"),
     *("command.tables", "command.places", "command.writing"),
     *("command.feature_file", "command.encoders", "command.images", "command.image_folder"),
     *("command.features", "command.spelling", "command.labels", "command.design"),
     *("command.identity", "command.answers", "command.decisions", "command.review"),
     *("command.fitting", "command.notes", "command.models", "command.results"),
     "command.consensus",
-    *("command.demo", "command.options", "command.workflow", "command.terminal", "command.cli"),
+    *("command.demo", "command.options", "command.cluster"),
+    *("command.workflow", "command.terminal", "command.cli"),
     "features",  # the encoders of the command, for users of the library
 ]
 NUMERICS = ["_validation", "blocks", "_rows", "_dual_numba", "_rows_numba", "_compiled", "_blocks"]
-NUMERICS += ["_cuda", "_climb", "_dask", "_sources", "inference"]
+NUMERICS += ["_interior", "_cuda", "_climb", "_dask", "_sources", "inference"]
 
 
 def imported_modules(path):

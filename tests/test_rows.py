@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
 
 from looselabels import _rows
 from looselabels._validation import as_numpy
@@ -82,6 +83,63 @@ def test_the_closest_optimum_is_the_anchor_itself_if_that_is_optimal():
     at = _rows.evaluate(np.array([[0.0, 0.0, 1.0]]), np.array([[0.9, 0.1]]), SEMI, None)
     found = _rows.closest_optimum(at, SEMI, np.array([0.3, 0.7]), 1e-9)
     assert_allclose(found, [[0.3, 0.7]], atol=1e-12)
+
+
+FAR_FROM_ANCHOR = {
+    "the step is too long": (
+        [
+            [0.09, 0, 0.83, 0.08],
+            [0, 0.99, 0, 0.01],
+            [0, 0.01, 0.77, 0.22],
+            [0.55, 0.34, 0.1, 0.01],
+            [0.01, 0.03, 0, 0.96],
+        ],
+        [0.37, 0, 0.04, 0.59, 0],
+        [0, 0.11, 0.69, 0.18, 0.02],
+    ),
+    "too few classes are present": (
+        [
+            [0.06, 0, 0.01, 0.93],
+            [0, 0.63, 0.34, 0.03],
+            [0.5, 0.08, 0.37, 0.05],
+            [0, 0.47, 0.08, 0.45],
+            [0.93, 0.03, 0.04, 0],
+            [0, 0.56, 0.08, 0.36],
+        ],
+        [0.03, 0.19, 0, 0, 0.78, 0],
+        [0, 0.18, 0, 0.79, 0, 0.03],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAR_FROM_ANCHOR)
+def test_the_closest_optimum_is_that_of_scipy(case):
+    transition, optimum, anchor = map(np.array, FAR_FROM_ANCHOR[case])
+    labels = optimum @ transition
+    at = _rows.evaluate(labels[None], optimum[None], transition, None)
+    found = _rows.closest_optimum(at, transition, anchor, 1e-9)[0]
+    assert_allclose(found @ transition, labels, atol=1e-12)
+    expected = minimize(
+        lambda y: np.sum((y - anchor) ** 2),
+        optimum,
+        jac=lambda y: 2 * (y - anchor),
+        bounds=[(0, 1)] * len(optimum),
+        constraints={"type": "eq", "fun": lambda y: y @ transition - labels},
+        method="SLSQP",
+        options={"ftol": 1e-14},
+    )
+    assert_allclose(found, expected.x, atol=1e-6)
+
+
+def test_the_steepest_absent_class_enters_if_present_classes_are_at_their_optimum(rng):
+    alone = np.tile([1.0, 0.0, 0.0], (20, 1))
+    at = _rows.evaluate(rng.dirichlet(np.ones(3), 20), alone, NOISY, None)
+    steepest = at.slope[:, 1:].argmax(axis=1) + 1
+    direction = _rows._direction(at, NOISY, tol=1e9)  # all slopes count as zero
+    assert_allclose(direction.sum(axis=1), 0, atol=1e-9)
+    for row, k in zip(direction[at.gap > 0], steepest[at.gap > 0], strict=True):
+        assert row[k] > 0
+        assert row[3 - k] == 0
 
 
 def test_negative_entries_become_zero_and_rows_sum_to_one(xp):

@@ -8,18 +8,25 @@ objective). `Rows` applies it to arrays in memory, in threads if the compiled ke
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_array
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_cupy_array,
+    is_numpy_array,
+    is_torch_array,
+)
 from threadpoolctl import ThreadpoolController
 
 from looselabels import _compiled, _rows
+from looselabels._interior import solve_inside
 from looselabels._validation import as_numpy
 
 ELEMENTS_PER_BLOCK = 2**16  # rows × columns; a block and its temporaries fit into the caches
@@ -27,11 +34,14 @@ ELEMENTS_PER_GPU_BLOCK = 2**25  # launching a kernel takes as long as computing 
 MIN_BLOCK_ROWS = 256  # matrix products of fewer rows are inefficient
 MIN_THREAD_ROWS = 2048  # fewer rows are not worth a thread
 NEGLIGIBLE = 1e-14  # smaller label_proba are rounding errors of the sum of the row, and are ignored
+ROUNDED_GAP = 1e-9  # nats; a smaller gap can be what rounding errors leave
 SMALLEST = 1e-100  # lower limit of positive entries of T: their squares must stay positive
 RULED_OUT = 1e-10  # a label with less than this share of what an optimum gives it is ruled out
 MANY_CLASSES = 100  # from here on, a singular value decomposition takes noticeable time
 WELL_CONDITIONED = 1e8  # condition numbers below this leave no doubt about the rank
 BLAS_LOCK = Lock()
+BLAS_USERS: list[int] = []  # the threads that need BLAS to be limited now
+BLAS_LIMIT = ExitStack()
 ONE_THREAD = ContextVar("one_thread", default=False)  # for workers that solve blocks in parallel
 
 
@@ -85,7 +95,7 @@ class Rows:
         self.solved = False
         self.kept: Any = None
         self.spare: Any = None
-        elements = ELEMENTS_PER_BLOCK if is_on_cpu(label_proba) else ELEMENTS_PER_GPU_BLOCK
+        elements = ELEMENTS_PER_GPU_BLOCK if is_cuda(label_proba) else ELEMENTS_PER_BLOCK
         size = max(MIN_BLOCK_ROWS, elements // max(n_classes, n_labels))
         if _row_solver(label_proba) is not _rows:  # a few blocks for each thread
             size = min(size, max(MIN_THREAD_ROWS, n_rows // (4 * _n_threads())))
@@ -134,8 +144,10 @@ class Rows:
 
     def _map(self, function) -> list[BlockFound]:
         # Only compiled kernels release the GIL. Other libraries have their own threads or device.
-        one_thread = ONE_THREAD.get() or len(self.blocks) == 1
-        if one_thread or _row_solver(self.label_proba) is _rows:
+        if ONE_THREAD.get():
+            with one_blas_thread():
+                return [function(block) for block in self.blocks]
+        if len(self.blocks) == 1 or _row_solver(self.label_proba) is _rows:
             return [function(block) for block in self.blocks]
         with one_blas_thread(), ThreadPoolExecutor(_n_threads()) as pool:
             return list(pool.map(function, self.blocks))
@@ -201,9 +213,11 @@ def _solve_rows(labels, start, problem: RowProblem) -> _rows.Ascent:
     at = _evaluate(labels, _first_guess(labels, start, problem, tol), problem)
     if start is None:
         at = _redo(at, at.gap > 1, problem, lambda s, y: _less_extreme(s, y, transition))
-    return _redo(
+    at = _redo(
         at, at.gap > tol, problem, lambda s, y: solver.ascend(s, y, transition, log_prior, tol)
     )
+    left = at.gap > max(problem.tol, ROUNDED_GAP)
+    return _redo(at, left, problem, lambda s, y: solve_inside(s, y, transition, log_prior, tol))
 
 
 def _first_guess(labels, start, problem: RowProblem, tol):
@@ -286,9 +300,18 @@ def _redo(at: _rows.Ascent, rows, problem: RowProblem, solve) -> _rows.Ascent:
 @contextmanager
 def one_blas_thread():
     """Limit BLAS to one thread: for threads of our own, and for very small problems."""
-    # The limit is global to the process: only one thread at a time may change it.
-    with BLAS_LOCK, _blas().limit(limits=1):
+    # The limit is global to the process: the first thread sets it, and the last one removes it.
+    with BLAS_LOCK:
+        if not BLAS_USERS:
+            BLAS_LIMIT.enter_context(_blas().limit(limits=1))
+        BLAS_USERS.append(get_ident())
+    try:
         yield
+    finally:
+        with BLAS_LOCK:
+            BLAS_USERS.remove(get_ident())
+            if not BLAS_USERS:
+                BLAS_LIMIT.close()
 
 
 @cache
@@ -301,9 +324,9 @@ def _n_threads():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def is_on_cpu(array) -> bool:
-    """Return whether the array is in the memory of the CPU."""
-    return is_numpy_array(array) or "cpu" in str(device(array)).lower()
+def is_cuda(array) -> bool:
+    """Return whether the array is in the memory of a CUDA device."""
+    return is_cupy_array(array) or (is_torch_array(array) and array.is_cuda)
 
 
 def _row_solver(labels):

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, is_cupy_array, is_torch_array
+from array_api_compat import array_namespace
 
 from looselabels import _rows
 from looselabels._blocks import (
@@ -22,6 +22,7 @@ from looselabels._blocks import (
     PassFound,
     RowProblem,
     Rows,
+    is_cuda,
     solve_block,
     weighted,
 )
@@ -34,7 +35,16 @@ CONSTANTS = {
     "RULED_OUT": RULED_OUT,
     **{
         name: getattr(_rows, name)
-        for name in ("RIDGE", "FLAT", "SINGULAR", "ARMIJO", "SHRINK", "NOISE", "SMALL_CHANGE")
+        for name in (
+            "MAX_STEPS",
+            "RIDGE",
+            "FLAT",
+            "SINGULAR",
+            "ARMIJO",
+            "SHRINK",
+            "NOISE",
+            "SMALL_CHANGE",
+        )
     },
 }
 
@@ -62,11 +72,6 @@ def has_kernel(label_proba, n_classes) -> bool:
         stacklevel=4,
     )
     return False
-
-
-def is_cuda(array) -> bool:
-    """Return whether the array is in the memory of a CUDA device."""
-    return is_cupy_array(array) or (is_torch_array(array) and array.is_cuda)
 
 
 class CudaRows(Rows):

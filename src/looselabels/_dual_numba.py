@@ -10,10 +10,16 @@ import numpy as np
 import scipy.linalg  # noqa: F401  numba calls the BLAS of SciPy
 from numba import njit
 
-from looselabels._rows import MAX_STEPS, NOISE, RIDGE, on_simplex
+from looselabels._rows import (
+    CG_SHARE,
+    MAX_CG_STEPS,
+    MAX_DIRECT,
+    MAX_STEPS,
+    NOISE,
+    RIDGE,
+    on_simplex,
+)
 
-MAX_DIRECT = 48  # absent classes; for more, conjugate gradients are cheaper than a factorization
-MAX_CG_STEPS = 25
 DUAL_STEPS = 20  # Newton steps per set of absent classes; more would only change rounding errors
 DIAGONAL_STEPS = 12  # Newton steps with a diagonal Hessian; four are typical
 SINGLE_TOL = 1e-5  # what these steps are certain to reach in single precision
@@ -40,7 +46,8 @@ def solve_dual(label_proba, inverse, tol):
     class_proba, solved = _descend(label_proba, inverse, hessian, price, change, tol)
     if not solved.all():
         class_proba[~solved] = _solve_dual_by_row(label_proba[~solved], inverse, tol / 100)
-    return on_simplex(class_proba)
+    # A row that diverged starts anew, as any row that misses its certificate.
+    return on_simplex(np.where(np.isfinite(class_proba), class_proba, 0.0))
 
 
 class Diagonal(NamedTuple):
@@ -195,7 +202,7 @@ def _direct(rows, root, active, right, move, scaled, trial):
 
 @compiled
 def _conjugate_gradients(rows, weight, active, right, move):
-    """Solve (R diag(weight) Rᵀ) move = right on the active rows R, to three digits.
+    """Solve (R diag(weight) Rᵀ) move = right on the active rows R, to a share `CG_SHARE`.
 
     If most labels name their class, T⁻¹ is nearly diagonal: a few products with a vector are then
     cheaper than the matrix of all pairs of absent classes. An inexact solution is still a descent
@@ -214,7 +221,7 @@ def _conjugate_gradients(rows, weight, active, right, move):
             rest[a] = right[a]
             toward[a] = rest[a] * scale[a]
             left += rest[a] * toward[a]
-    goal = 1e-6 * left
+    goal = CG_SHARE**2 * left
     for _ in range(MAX_CG_STEPS):
         image = np.dot(rows, np.dot(toward, rows) * weight)
         length = left / (toward * image).sum()

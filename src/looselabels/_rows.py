@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 from array_api_compat import array_namespace, device
 
 MAX_STEPS = 100  # Newton steps per row; five are typical
-MAX_DIRECT = 48  # classes; for more, conjugate gradients are cheaper than a matrix for each row
+MAX_DIRECT = 48  # size of a system; beyond it, conjugate gradients are cheaper than its matrix
 MAX_CG_STEPS = 25
 CG_SHARE = 1e-3  # relative accuracy of conjugate gradients
 ELEMENTS_AT_ONCE = 2**19  # limits the temporary arrays of one linear solve to 4 MiB
 RIDGE = 1e-13  # relative; the pivot of linearly dependent rows of T is rounding error
 FLAT = 1e-10  # nats; added to the curvature, to keep steps in flat directions finite
 SINGULAR = 1e-10  # relative; below this, rows of T count as linearly dependent
+ABSENT = 1e-8  # weight of absent classes: if few are present, their system alone is singular
 ARMIJO = 1e-4  # required share of the increase that the slope predicts
 SHRINK = 0.01  # a step that keeps a class positive reduces it to this share at most
 NOISE = 1e-15  # nats; a smaller change of the objective can be rounding error
@@ -97,7 +98,7 @@ def solve_dual(label_proba, inverse, tol):
         if inverse.shape[0] > MAX_DIRECT:
             move = _conjugate_gradients(members, inverse.T, weight, at.class_proba)
         else:
-            (move,) = _solve_on(members, inverse.T, weight, at.class_proba)
+            (move,) = solve_on(members, inverse.T, weight, at.class_proba)
         after = _dual_step(at, move, inverse)
         moved = xp.any(after.price != at.price, axis=1)
         return after, (after.residual > tol) & moved
@@ -122,7 +123,7 @@ def is_ambiguous(at: Ascent, transition, tol):
     # The right-hand side is arbitrary, but must not be orthogonal to all null vectors.
     probe = xp.cos(xp.arange(1, transition.shape[0] + 1, dtype=weight.dtype, device=device(weight)))
     probe = xp.broadcast_to(probe, at.slope.shape)
-    (answer,) = _solve_on(at.slope >= -tol, transition, weight, probe)
+    (answer,) = solve_on(at.slope >= -tol, transition, weight, probe)
     return xp.max(xp.abs(answer), axis=1) > 1 / SINGULAR
 
 
@@ -152,8 +153,8 @@ def closest_optimum(at: Ascent, transition, anchor, tol):
         miss = xp.where(binding, wanted - class_proba @ constraints.T, 0.0)
         if float(xp.max(xp.abs(miss))) <= 1e-14:
             break
-        active = xp.astype(class_proba > 0, miss.dtype)
-        (move,) = _solve_on(binding, constraints, active, miss)
+        active = xp.clip(xp.astype(class_proba > 0, miss.dtype), ABSENT, None)
+        (move,) = solve_on(binding, constraints, active, miss)
         share, value = ones, merit(multiplier)
         for _ in range(30):
             worse = merit(multiplier + share * move) > value + NOISE
@@ -246,7 +247,7 @@ def _direction(at: Ascent, transition, tol):
 
 
 def _equality_newton(xp, free, transition, weight, slope):
-    toward, shift = _solve_on(free, transition, weight, slope, xp.ones_like(slope), flat=FLAT)
+    toward, shift = solve_on(free, transition, weight, slope, xp.ones_like(slope), flat=FLAT)
     total = xp.sum(shift, axis=1, keepdims=True)
     return toward - shift * (xp.sum(toward, axis=1, keepdims=True) / total)
 
@@ -284,9 +285,9 @@ def _dual_step(at: Descent, move, inverse) -> Descent:
 
 
 def _conjugate_gradients(members, factor, weight, right):
-    """Solve the systems of `_solve_on` to `CG_SHARE` of the right-hand side, by products only.
+    """Solve the systems of `solve_on` to `CG_SHARE` of the right-hand side, by products only.
 
-    Two products of matrices serve all rows, where `_solve_on` needs a matrix for each row. An
+    Two products of matrices serve all rows, where `solve_on` needs a matrix for each row. An
     inexact solution is still a descent direction.
     """
     xp = array_namespace(members)
@@ -308,7 +309,7 @@ def _conjugate_gradients(members, factor, weight, right):
     return found
 
 
-def _solve_on(members, factor, weight, *rights, flat=0.0):
+def solve_on(members, factor, weight, *rights, flat=0.0):
     """Solve (F diag(w) Fᵀ) x = right for each row, where F holds the row's members of `factor`.
 
     x is zero for all other entries. Rows are sorted by their number of members, which keeps the

@@ -11,7 +11,7 @@ constexpr int N_ENTRIES = (K * L + TILE - 1) / TILE;  // of the label mass, for 
 constexpr int STRIDE = TILE + 1;  // avoids bank conflicts
 constexpr int MAX_ABSENT = 8;     // rows with more absent classes are left to `ascend_rows`
 constexpr double HUGE_GAP = 1e300;
-constexpr int DUAL_STEPS = 12, MAX_STEPS = 100;
+constexpr int DUAL_STEPS = 12;
 constexpr int N_SUMS = K * L + 4;  // label mass, objective, sum and maximum of gaps, rows left
 
 struct Problem {
