@@ -1,6 +1,7 @@
 """Rows in Dask: the answers of rows in memory, also if workers die, and plain errors."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -153,6 +154,23 @@ def test_a_bad_row_is_named_with_its_block(threads, label_proba):
 
 def test_a_cluster_gives_the_answer_of_rows_in_memory(cluster, label_proba):
     assert_same(infer(lazy_rows(), NOISY, **OPTIONS), infer(label_proba, NOISY, **OPTIONS))
+
+
+def page_faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="tests what glibc does")
+def test_workers_reuse_the_memory_of_temporary_arrays(cluster):
+    rows = da.from_array(
+        np.random.default_rng(0).dirichlet(np.ones(3), 200_000), chunks=(50_000, 3)
+    )
+    client, rows = distributed.get_client(), rows.persist()
+    infer(rows, NOISY)  # loads compiled code
+    before = sum(client.run(page_faults).values())
+    infer(rows, NOISY)
+    faults = sum(client.run(page_faults).values()) - before
+    assert faults < 0.1 * len(rows)
 
 
 def kill_in_the_third_pass(folder, number):

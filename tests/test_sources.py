@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looselabels import Transition, infer
+from looselabels import Transition, _sources, infer
 from looselabels import blocks as blocks_module
 from looselabels.blocks import Blocks, regrouped
 from looselabels.exceptions import IdentifiabilityWarning, InconsistentLabelWarning
@@ -62,6 +62,39 @@ def test_blocks_of_any_size_give_the_answer_of_rows_in_memory(label_proba, stren
     assert_same(found, expected)
     assert found.gap.to_array().max() <= 1e-9
     assert len(found.gap.to_array()) == N
+
+
+@pytest.mark.parametrize("strength", [None, 10])
+@pytest.mark.parametrize("prior", [None, [0.2, 0.3, 0.5], [0.4, 0.0, 0.6]])
+def test_class_proba_is_written_to_a_file_if_asked_for(rng, label_proba, tmp_path, strength, prior):
+    options = {"sample_weight": rng.random(N), "class_prior": prior, "tol": 1e-12}
+    options["pseudocounts"] = None if strength is None else strength * NOISY
+    expected = infer(label_proba, NOISY, **options)
+    found = infer(in_blocks(label_proba, 7), NOISY, out=tmp_path / "classes.npy", **options)
+    assert_same(found, expected)
+    assert_array_equal(np.load(tmp_path / "classes.npy"), found.class_proba.to_array())
+    assert_allclose(found.gap.to_array(), expected.gap, atol=1e-9)
+
+
+def test_with_a_known_transition_rows_are_solved_and_written_in_one_pass(
+    label_proba, tmp_path, monkeypatch
+):
+    solved = []
+    solve = _sources.Rows.solve
+
+    def count(rows, problem):
+        solved.append(len(rows.label_proba))
+        return solve(rows, problem)
+
+    monkeypatch.setattr(_sources.Rows, "solve", count)
+    found = infer(in_blocks(label_proba, 7), NOISY, out=tmp_path / "classes.npy")
+    found.class_proba.to_array()
+    assert sum(solved) == N
+
+
+def test_arrays_are_not_written_to_files(label_proba, tmp_path):
+    with pytest.raises(TypeError, match=r"only for rows in Blocks; label_proba is ndarray"):
+        infer(label_proba, NOISY, out=tmp_path / "classes.npy")
 
 
 @quiet

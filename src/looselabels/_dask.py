@@ -4,6 +4,8 @@ Workers get recomputable tasks, one per block of rows, and return sums. The clie
 transition once per pass. A block that is lost with its worker is computed again by Dask.
 """
 
+import ctypes
+import os
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -18,6 +20,9 @@ from looselabels._validation import import_extra
 INSTALL = "'looselabels[dask]'"
 BLOCK = "looselabels-block-"  # how the names of tasks begin, so that errors can name the block
 FAN_IN = 16  # results that are combined by one task
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # options of glibc's mallopt, from malloc.h
+MMAP_THRESHOLD = 2**17  # bytes; the default of glibc
+REUSED_MEMORY = 2**25  # bytes; the largest threshold that glibc accepts
 
 
 def is_dask(rows) -> bool:
@@ -93,11 +98,34 @@ def _of_block(function, index, *arrays):
     # A worker solves several blocks at a time if it has several threads.
     token = ONE_THREAD.set(True)
     try:
-        return function(*arrays)
+        with _reused_memory():
+            return function(*arrays)
     except ValueError as error:
         raise ValueError(f"{error} (This is in block {index}.)") from None
     finally:
         ONE_THREAD.reset(token)
+
+
+@contextmanager
+def _reused_memory():
+    """Let temporary arrays reuse the memory of earlier ones while a block is solved.
+
+    Dask starts workers with MALLOC_TRIM_THRESHOLD_. With it, glibc gives the memory of every array
+    back to the system and clears new pages for the next one, which takes longer than solving rows.
+    """
+    threshold = os.environ.get("MALLOC_TRIM_THRESHOLD_", "")
+    libc = ctypes.CDLL(None) if sys.platform == "linux" and threshold.isdecimal() else None
+    mallopt = getattr(libc, "mallopt", None)
+    if mallopt is None:  # another system, or not a worker
+        yield
+        return
+    for option in (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD):
+        mallopt(option, REUSED_MEMORY)
+    try:
+        yield
+    finally:
+        mallopt(M_TRIM_THRESHOLD, int(threshold))
+        mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD)
 
 
 def _joined(combine, results):

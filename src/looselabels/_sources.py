@@ -44,6 +44,20 @@ class SourceRows:
         one_block = partial(pass_over, problem=problem)
         return reduced(one_block, add_passes, self.label_proba, self.sample_weight)
 
+    def solve_to(self, path, problem: RowProblem) -> PassFound:
+        """Solve every row of `Blocks`, and write class_proba to a .npy file in the same pass."""
+        self.problem = problem
+        passes: list[PassFound] = []  # what was found so far, in one sum
+
+        def class_proba_of(labels, weight=None):
+            rows, found = _solved_rows(labels, weight, problem)
+            passes[:] = [add_passes([*passes, found])]
+            return rows.class_proba
+
+        weights = [] if self.sample_weight is None else [self.sample_weight]
+        self.label_proba.map(class_proba_of, *weights).to_npy(path)
+        return passes[0]
+
     def keep(self):
         """Keep the current state for `restore`."""
         self.kept = self.problem
@@ -106,6 +120,7 @@ def _add_facts(facts: list[RowFacts]) -> RowFacts:
 
 
 def _solved_rows(labels, weight, problem: RowProblem):
+    weight = None if weight is None else as_numpy("sample_weight", weight)
     rows = Rows(as_float_array("label_proba", labels), weight, len(problem.transition))
     with np.errstate(under="ignore"):
         return rows, rows.solve(problem)
@@ -113,7 +128,6 @@ def _solved_rows(labels, weight, problem: RowProblem):
 
 def pass_over(labels, weight=None, *, problem: RowProblem) -> PassFound:
     """Return what the rows of one block add to a pass."""
-    weight = None if weight is None else as_numpy("sample_weight", weight)
     return _solved_rows(labels, weight, problem)[1]
 
 

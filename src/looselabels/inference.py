@@ -23,14 +23,12 @@ from array_api_compat import array_namespace, device
 from looselabels._blocks import (
     PassFound,
     Rows,
+    add_passes,
     like,
     minus_divergence,
     row_problem,
     weighted,
     xlogy,
-)
-from looselabels._blocks import (
-    add_passes as add_passes,  # for users of `one_pass`
 )
 from looselabels._climb import climb, normalize_rows, transition_prior
 from looselabels._cuda import CudaRows, has_kernel
@@ -51,7 +49,22 @@ from looselabels._validation import (
     check_sample_weight,
     some_of,
 )
+from looselabels.blocks import Blocks
 from looselabels.exceptions import IdentifiabilityWarning, InconsistentLabelWarning
+
+__all__ = [
+    "Decoupling",
+    "add_passes",
+    "class_proba_from",
+    "climb",
+    "condition_on_label",
+    "infer",
+    "label_mass",
+    "objective",
+    "one_pass",
+    "rows_for",
+    "transition_from_labels",
+]
 
 EXTREME = 1e100  # weights are rescaled if the largest is above this or below 1 / this
 SMALLEST_WEIGHT = 1e-305  # smaller positive weights are raised to this: products stay positive
@@ -80,6 +93,7 @@ def infer(
     class_prior=None,
     tol=1e-9,
     max_iter=1000,
+    out=None,
 ) -> Decoupling:
     """Infer p(class | x), and with `pseudocounts` the transition too, from p(label | x).
 
@@ -108,6 +122,10 @@ def infer(
         Rows count as solved if their mean gap, in nats per row, is at most `tol`.
     max_iter : int, default=1000
         Maximum number of passes over the rows.
+    out : path, optional
+        Only for `Blocks`: a .npy file to write class_proba to, which the result then reads. With a
+        known transition, rows are solved and written in one pass. None: rows are solved again
+        whenever class_proba is read.
 
     Returns
     -------
@@ -138,12 +156,13 @@ def infer(
         )
     with np.errstate(under="ignore"):  # a probability that underflows to zero is no error
         label_proba, given = _check_pair(label_proba, transition)
+        _check_out(out, label_proba)
         prior = None if class_prior is None else check_class_prior(class_prior, len(given))
         counts = None if pseudocounts is None else check_pseudocounts(pseudocounts, given)
         weight, facts = _check_weight(sample_weight, label_proba, given.shape[1])
         _check_labels_can_occur(facts.seen, given, prior)
         if prior is not None and not prior.all():
-            return _infer_present(label_proba, given, weight, counts, prior, tol, max_iter)
+            return _infer_present(label_proba, given, weight, counts, prior, tol, max_iter, out)
 
         weight, counts, scale = _in_range(weight, counts, label_proba, facts.max_weight)
         rows = rows_for(label_proba, weight, len(given))
@@ -153,18 +172,22 @@ def infer(
 
         if counts is None:
             fitted, stationary = given, True
-            found = rows.solve(row_problem(given, prior, tol, needs_mass=False))
+            problem = row_problem(given, prior, tol, needs_mass=False)
+            found = rows.solve(problem) if out is None else rows.solve_to(out, problem)
             objectives = [found.objective]
         else:
             fitted, found, objectives, stationary = climb(
                 solve, given, counts, tol, max_iter, rows.keep, rows.restore
             )
+            if out is not None:
+                rows.class_proba.to_npy(out)
         converged = stationary and found.mean_gap <= tol and found.max_gap <= 1000 * tol
         _warn(found, fitted, facts.n_rows, converged)
         constant = _uniform_prior_term(prior, facts.total_weight)
         objectives = [scale * value + constant for value in objectives]
         fitted = fitted if is_source(label_proba) else like(label_proba, fitted)
-    return Decoupling(rows.class_proba, fitted, objectives, rows.gap, len(objectives), converged)
+    class_proba = rows.class_proba if out is None else Blocks.from_npy(out)
+    return Decoupling(class_proba, fitted, objectives, rows.gap, len(objectives), converged)
 
 
 def class_proba_from(label_proba, transition, *, tol=1e-9):
@@ -409,6 +432,14 @@ def _check_pair(label_proba, transition):
     return label_proba, given
 
 
+def _check_out(out, label_proba):
+    if out is not None and not isinstance(label_proba, Blocks):
+        raise TypeError(
+            f"out is only for rows in Blocks; label_proba is {type(label_proba).__name__}. Leave "
+            "out `out`, and write class_proba of the result to a file."
+        )
+
+
 def _check_weight(sample_weight, label_proba, n_labels):
     """Return the checked weights, and what is known about all rows."""
     if is_source(label_proba):
@@ -478,7 +509,7 @@ def _check_labels_can_occur(seen, transition, class_prior):
         )
 
 
-def _infer_present(label_proba, given, weight, counts, prior, tol, max_iter) -> Decoupling:
+def _infer_present(label_proba, given, weight, counts, prior, tol, max_iter, out) -> Decoupling:
     """Infer for the classes with a positive prior; the other classes get probability zero."""
     kept = prior > 0
     found = infer(
@@ -491,6 +522,9 @@ def _infer_present(label_proba, given, weight, counts, prior, tol, max_iter) -> 
         max_iter=max_iter,
     )
     class_proba = _of_rows(partial(_with_absent, kept=kept), len(kept), found.class_proba)
+    if out is not None:
+        class_proba.to_npy(out)
+        class_proba = Blocks.from_npy(out)
     transition, constant = given, 0.0
     if counts is not None:
         transition = normalize_rows(counts, given)
