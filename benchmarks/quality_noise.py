@@ -3,10 +3,10 @@
 python benchmarks/quality_noise.py [--quick]
 
 All use the same out-of-sample p(label | x), by a forest (out of bag) or a linear model (5 folds).
-"True transition" is what the library does if the noise is known. Then there is a table of what the
-constants of estimation/noise.py change, and one of the effect of calibrating the classes and of the
-refit, on the digits of the demo. The last line is the time of the estimate, relative to that of a
-5-fold cross-prediction.
+"True transition" is what the library does if the noise is known. Then there are tables of what the
+rule for directions of errors and the constants of estimation/noise.py change, and one of the effect
+of calibrating the classes and of the refit, on the digits of the demo. The last line is the time of
+the estimate, relative to that of a 5-fold cross-prediction.
 """
 
 import warnings
@@ -33,7 +33,7 @@ from looselabels import DecoupledClassifier, Transition, audit
 from looselabels.command.demo import CLASSES, spoiled_digits
 from looselabels.datasets import make_gaussians, make_loose_labels
 from looselabels.estimation.errors import equal_errors
-from looselabels.estimation.noise import COST, FLOOR, estimate_noise
+from looselabels.estimation.noise import COST, FLOOR, estimate_noise, gain_of_directions
 from looselabels.learning.forest import BalancedForestClassifier
 
 NOISES = [
@@ -44,6 +44,9 @@ COLUMNS = (
     "data | p(label given x) by | noise | wrong | expected | low | high | with true transition | "
     "AUPRC | with true transition | cleanlab | right after correction | with true transition | "
     "cleanlab"
+)
+JUDGED = (
+    "p(label given x) by | count within 25% | mean right corrected | mean flagged if none is wrong"
 )
 
 
@@ -146,10 +149,25 @@ def print_summary(lines):
         print(f"| {base} | {shares} | {max(clean):.1%} |")
 
 
+def compare_directions(grid):
+    """Print how good the estimate is if directions of errors must gain other amounts.
+
+    They must predict the labels of rows held out better by this many standard errors.
+    """
+    print(f"\n| standard errors | {JUDGED} |\n|---|---|---|---|---|")
+    for errors in (-np.inf, 0.5, 1, 2, np.inf):  # always directions, …, never
+
+        def gain(kinds, random_state, errors=errors):
+            found, error = gain_of_directions(kinds, random_state)
+            return (found, errors * error) if np.isfinite(errors) else (-errors, 0.0)
+
+        with patch("looselabels.estimation.noise.gain_of_directions", gain):
+            print_judged(errors, grid)
+
+
 def compare_constants(grid):
     """Print what other constants of the estimate would change."""
-    print("\n| FLOOR | COST | p(label given x) by | count within 25% | mean right corrected | "
-          "mean flagged if none is wrong |\n|---|---|---|---|---|---|")  # fmt: skip
+    print(f"\n| FLOOR | COST | {JUDGED} |\n|---|---|---|---|---|---|")
     module = "looselabels.estimation.noise"
     for floor, cost in [
         (FLOOR, COST),
@@ -159,17 +177,22 @@ def compare_constants(grid):
         (FLOOR, 1),
     ]:
         with patch(f"{module}.FLOOR", floor), patch(f"{module}.COST", cost):
-            found = [
-                (names[1], np.sum(labels != y), judge(label_proba, labels, y))
-                for names, label_proba, labels, y, _ in grid
-            ]
-        for base in ("forest", "linear"):
-            noisy = [(n, ours) for b, n, ours in found if b == base and n]
-            flagged = np.mean([ours[3] for b, n, ours in found if b == base and not n])
-            close = sum(abs(_number(ours[0]["expected"]) - n) <= n / 4 for n, ours in noisy)
-            right = np.mean([ours[2] for _, ours in noisy])
-            line = f"{base} | {close} of {len(noisy)} | {right:.3f} | {flagged:.1%}"
-            print(f"| {floor:.3f} | {cost} | {line} |")
+            print_judged(f"{floor:.3f} | {cost}", grid)
+
+
+def print_judged(name, grid):
+    """Print a line for each base: how good the estimates of all cells are."""
+    found = [
+        (names[1], np.sum(labels != y), judge(label_proba, labels, y))
+        for names, label_proba, labels, y, _ in grid
+    ]
+    for base in ("forest", "linear"):
+        noisy = [(n, ours) for b, n, ours in found if b == base and n]
+        flagged = np.mean([ours[3] for b, n, ours in found if b == base and not n])
+        close = sum(abs(_number(ours[0]["expected"]) - n) <= n / 4 for n, ours in noisy)
+        right = np.mean([ours[2] for _, ours in noisy])
+        line = f"{base} | {close} of {len(noisy)} | {right:.3f} | {flagged:.1%}"
+        print(f"| {name} | {line} |")
 
 
 def compare_time(n_rows):
@@ -228,6 +251,7 @@ def main():
     print(machine())
     grid = list(cells(quick))
     compare(grid)
+    compare_directions(grid)
     if not quick:
         compare_constants(grid)
     compare_refits(seeds=1 if quick else 5)

@@ -45,8 +45,10 @@ def equal_errors(design) -> np.ndarray:
     return excluded / np.where(total > 0, total, 1)
 
 
-def fit_shrinkage(counts, equal) -> Shrinkage:
+def fit_shrinkage(counts, equal, has_directions=True) -> Shrinkage:
     """Return the strengths under which the counts are most likely.
+
+    Without directions, all errors of a class are about equally likely.
 
     >>> one_rate = fit_shrinkage(np.array([[80.0, 20.0], [21.0, 79.0]]), equal_errors(np.eye(2)))
     >>> two_rates = fit_shrinkage(np.array([[95.0, 5.0], [40.0, 60.0]]), equal_errors(np.eye(2)))
@@ -62,7 +64,10 @@ def fit_shrinkage(counts, equal) -> Shrinkage:
         np.tile([rate, 1 - rate], (len(counts), 1)),
         RATE_STRENGTHS,
     )
-    direction_strength, of_directions = _most_likely_strength(errors, equal, DIRECTION_STRENGTHS)
+    least, most = DIRECTION_STRENGTHS
+    direction_strength, of_directions = _most_likely_strength(
+        errors, equal, (least if has_directions else most, most)
+    )
     return Shrinkage(rate, rate_strength, direction_strength, of_rates + of_directions)
 
 

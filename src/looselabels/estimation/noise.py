@@ -11,6 +11,11 @@ several starts by expectation maximization: p(class | x, label) gives expected c
 give new noise, with a rate and directions for each class, shrunk by their evidence (see `errors`).
 What more parameters cost is part of the score by which they are compared.
 
+Directions are many parameters, and classes that overlap look like errors in a few directions. So
+the search is made twice, without and with directions, and rows held out decide: directions must
+predict their labels better by one standard error. If they predict them neither better nor worse,
+the share of wrong labels can be that of either search.
+
 The likelihood rejects transitions, but need not identify one: if p(label | x) is exact, every T
 that can explain it is equally likely. So the result includes the range of the share of wrong labels
 over everything that was tried and is about as likely as the best.
@@ -39,6 +44,7 @@ COST = 0.25  # of the evidence lost to rates and directions; 1 if counts were se
 START_RATES = (0.02, 0.2)  # of equal errors; a start with little noise, and one with much
 SUREST = 20  # power of p(class | x) by which rows weigh in the start from the surest rows
 SHARPER = 3  # power of the directions in the start from the best so far
+FOLDS = 3  # in which rows are held out
 MAX_STEPS = 20  # per start
 MIN_STEP = 0.05  # nats that a step must gain for another one
 MAX_LOSS = 1.0  # nats below the best score within which more wrong labels are preferred
@@ -68,6 +74,17 @@ class Given(NamedTuple):
     design: np.ndarray
     equal: np.ndarray  # directions if all errors are equally likely
     class_index: np.ndarray | None = None  # of rows whose class is known, −1 elsewhere
+    has_directions: bool = True  # whether some errors of a class can be more likely than others
+
+    def part(self, rows) -> "Given":
+        """Return what is given about some of the rows."""
+        known = None if self.class_index is None else self.class_index[rows]
+        return self._replace(
+            label_proba=self.label_proba[rows],
+            label_index=self.label_index[rows],
+            weight=self.weight[rows],
+            class_index=known,
+        )
 
     @property
     def max_rate(self) -> float:
@@ -135,20 +152,60 @@ def estimate_noise(
     equal = equal_errors(design)
     if not equal.any():
         return NoiseFound(np.eye(len(design)), 0.0, 0.0)
-    known = None if class_index is None else class_index[rows]
-    given = Given(label_proba[rows], label_index[rows], weight[rows], design, equal, known)
-    paths = search(given)
-    fits = [fit for path in paths for fit in path]
+    given = Given(label_proba, label_index, weight, design, equal, class_index).part(rows)
+    kinds = [given._replace(has_directions=False), given]
+    gain, error = gain_of_directions(kinds, random_state)
+    chosen = kinds[gain > max(ABOUT_AS_LIKELY, error)]
+    paths = search(chosen)
     best = choose([path[-1] for path in paths])
-    return NoiseFound(best.noise, *wrong_range(fits + scaled(given, best)))
+    low, high = wrong_range([fit for path in paths for fit in path] + scaled(chosen, best))
+    if not chosen.has_directions and gain > -error:  # rows held out do not reject directions
+        high = max(high, choose([path[-1] for path in search(given)]).wrong_share)
+    return NoiseFound(best.noise, low, high)
 
 
-def search(given: Given) -> list[list[Fit]]:
-    """Return no noise, and the climbs from all starts."""
-    paths = [[evaluate(given, np.eye(len(given.design)))]]
-    paths += [climb(given, noise) for noise in each(starts(given), 8)]
+def search(given: Given, n_starts=None) -> list[list[Fit]]:
+    """Return no noise, next to none, and the climbs from all starts, or from the first ones."""
+    begin = starts(given)[:n_starts]
+    paths = [[evaluate(given, equal_noise(given, rate))] for rate in (0, least_rate(given))]
+    paths += [climb(given, noise) for noise in each(begin, 1.5 * len(begin))]
+    if not given.has_directions:
+        return paths
     best = max((path[-1] for path in paths), key=lambda fit: fit.score)
     return [*paths, climb(given, sharpened(best, given))]
+
+
+def gain_of_directions(kinds, random_state) -> tuple[float, float]:
+    """Return how much better directions predict the labels of rows held out, and its error.
+
+    `kinds` is what is given, without and with directions. The gain is in nats, the error is one
+    standard error.
+    """
+    n_rows, weight = len(kinds[0].label_index), kinds[0].weight
+    if n_rows < FOLDS:
+        return 0.0, np.inf
+    fold = np.random.default_rng(random_state).permutation(n_rows) % FOLDS
+    losses = np.empty((len(kinds), n_rows))
+    for kind, given in enumerate(kinds):
+        for held_out in range(FOLDS):
+            paths = search(given.part(fold != held_out), n_starts=1)  # all starts take too long
+            best = choose([path[-1] for path in paths])
+            tested = fold == held_out
+            losses[kind, tested] = label_losses(given.part(tested), best.noise)
+    gains = weight * (losses[0] - losses[1])
+    error = np.sqrt(np.sum((gains - weight * gains.sum() / weight.sum()) ** 2))
+    return float(gains.sum()), float(error)
+
+
+def label_losses(given: Given, noise) -> np.ndarray:
+    """Return −log p(label | x) of each row; of rows of known class, −log p(class, label | x)."""
+    transition = noise @ given.design
+    class_proba, _ = _calibrated(
+        given.label_proba, transition, given.label_index, given.weight, given.class_index
+    )
+    possible = label_likelihood(transition, given.label_index, given.class_index) > 0
+    joint = np.where(possible, class_proba * transition.T[given.label_index], 0)
+    return -np.log(np.maximum(joint.sum(axis=1), TINY))
 
 
 def choose(fits) -> Fit:
@@ -216,7 +273,7 @@ def evaluate(given: Given, noise) -> Fit:
     # a known class can have a label that this transition excludes; the likelihood rejects it
     per_proba = np.divide(mass, transition, out=np.zeros_like(mass), where=transition > 0)
     counts = noise * (per_proba @ given.design.T)
-    shrinkage = fit_shrinkage(counts, given.equal)
+    shrinkage = fit_shrinkage(counts, given.equal, given.has_directions)
     cost = np.sum(counts * np.log(np.maximum(noise, TINY))) - shrinkage.log_evidence
     wrong_share = _wrong_share(mass, given_label, given)
     return Fit(noise, value, value - COST * cost, wrong_share, counts, shrinkage)
@@ -278,10 +335,17 @@ def starts(given: Given) -> list[np.ndarray]:
     surest = sure.T @ given.label_proba
     surest *= (n_rows / np.maximum(surest.sum(axis=1), TINY))[:, None]
     found = [noise_from_mass(mass, given) for mass in (confident, most_probable, surest)]
-    for rate in START_RATES:
-        rates = rate * given.equal.any(axis=1)
-        found.append(np.diag(1 - rates) + rate * given.equal)
-    return found
+    return found + [equal_noise(given, rate) for rate in START_RATES]
+
+
+def equal_noise(given: Given, rate) -> np.ndarray:
+    """Return noise with one rate and equally likely errors."""
+    return np.diag(1 - rate * given.equal.any(axis=1)) + rate * given.equal
+
+
+def least_rate(given: Given) -> float:
+    """Return the rate if no label seems wrong. At 0, labels could not be ranked by doubt."""
+    return 0.5 / (given.weight.sum() + 1)
 
 
 def noise_from_mass(label_mass, given: Given) -> np.ndarray:
@@ -293,7 +357,8 @@ def noise_from_mass(label_mass, given: Given) -> np.ndarray:
     n_right = np.sum(np.where(is_right, label_mass, 0.0), axis=1)
     share = given.design / np.maximum(given.design.sum(axis=0), TINY)
     counts = np.where(is_right, 0.0, label_mass) @ share.T + np.diag(n_right + 0.5)
-    return shrunk_noise(counts, given.equal, fit_shrinkage(counts, given.equal), given.max_rate)
+    shrinkage = fit_shrinkage(counts, given.equal, given.has_directions)
+    return shrunk_noise(counts, given.equal, shrinkage, given.max_rate)
 
 
 def sharpened(fit: Fit, given: Given) -> np.ndarray:
