@@ -30,7 +30,8 @@ polars = pytest.importorskip("polars", reason="polars is not installed")
 
 
 def test_the_missing_values_of_all_libraries_are_the_missing_label():
-    for missing in (None, np.nan, np.float32("nan"), pandas.NA, pandas.NaT, np.datetime64("NaT")):
+    not_a_time = np.datetime64("NaT", "s")
+    for missing in (None, np.nan, np.float32("nan"), pandas.NA, pandas.NaT, not_a_time):
         assert plain_name(missing) is None
     assert plain_name(("web", np.nan)) == ("web", None)
 

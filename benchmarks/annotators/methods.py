@@ -51,7 +51,8 @@ def run(cell, place, folder=None) -> dict:
 def of_consensus(problem, proba):
     """Return the scores of p(class | x, answers) of the rows with an answer."""
     y = problem.y[is_answered(problem)]
-    return {"right": np.mean(proba.argmax(axis=1) == y), "log_loss": log_loss(y, proba)}
+    right, certainty = np.mean(proba.argmax(axis=1) == y), proba.max(axis=1).mean()
+    return {"right": right, "certainty": certainty, "log_loss": log_loss(y, proba)}
 
 
 def is_answered(problem):

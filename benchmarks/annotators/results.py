@@ -8,7 +8,7 @@ from benchmarks.annotators.methods import Cell
 RESULTS = Path(__file__).parent / "results.csv"
 SCORES = (
     "right", "macro_f1", "log_loss", "intervals", "held", "cross_predictions", "time_ratio",
-    "seconds",
+    "seconds", "certainty",
 )  # fmt: skip
 COLUMNS = (*Cell._fields, *SCORES, "commit")
 
@@ -50,4 +50,5 @@ def _lines(path):
             if row["commit"]:
                 numbers = {"answers": int(row["answers"]), "seed": int(row["seed"])}
                 cell = Cell(**{name: row[name] for name in Cell._fields} | numbers)
-                yield cell, {name: float(row[name]) for name in SCORES if row[name]}, row["commit"]
+                scores = {name: float(row[name]) for name in SCORES if row.get(name)}
+                yield cell, scores, row["commit"]

@@ -84,6 +84,8 @@ def section(path, seeds=()) -> str:
         _table(scores, "right"),
         "Log-loss of the consensus on these rows:",
         _table(scores, "log_loss"),
+        "How certain looselabels is of the consensus, and how often it is right on these rows:",
+        _certainty_table(scores),
         "Macro-F1 on test rows, logistic regression:",
         _table(scores, "macro_f1", LINEAR),
         "Macro-F1 on test rows, a forest for the peers and the default of looselabels:",
@@ -199,6 +201,21 @@ def _own_table(scores):
     return markdown(
         ["data", *(f"intervals, {name}" for name in BASE_NAMES.values()), *costs], lines
     )
+
+
+def _certainty_table(scores):
+    """Return mean probability and share of right classes, which should be equal."""
+    certainty, right = scores.ours("certainty"), scores.ours("right")
+    lines = [
+        [_name(place)]
+        + [
+            f"{certainty[place, base].mean():.3f} / {right[place, base].mean():.3f}"
+            for base in BASE_NAMES
+            if (place, base) in certainty
+        ]
+        for place in scores.places
+    ]
+    return markdown(["data", *BASE_NAMES.values()], lines)
 
 
 def _columns(base):

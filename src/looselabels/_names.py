@@ -10,6 +10,7 @@ import numpy as np
 from looselabels._validation import as_numpy, check_2d, short_repr, single_from_half, some_of
 
 UNLABELED = "(unlabeled)"  # how the missing label, None, is displayed
+LOOK_MISSING = ("", "nan", "none", "<na>")  # how missing values look as text
 
 
 def listed(names: Iterable, max_names=5) -> str:
@@ -76,6 +77,22 @@ def read_names(argument: str, names: Iterable) -> tuple:
             f"{argument} contain {UNLABELED!r}, the text that displays the missing label; use None."
         )
     return plain
+
+
+def look_missing(labels: Iterable, is_full=True) -> list[int]:
+    """Return the positions of labels with which other tools and conversions mark missing ones.
+
+    These are empty text, the names of missing values, and -1, as in scikit-learn and Snorkel, if no
+    label is missing (`is_full`) and the others are 0, 1, 2, …. Of -1 and 1 alone, both are classes.
+
+    >>> look_missing([-1, 0, 1]), look_missing([-1, 1]), look_missing(["cat", "nan"])
+    ([0], [], [1])
+    """
+    texts = [UNLABELED if label is None else str(label).strip().lower() for label in labels]
+    others = [text for text in texts if text not in ("-1", UNLABELED)]
+    is_mark = is_full and all(map(str.isdecimal, others)) and others != ["1"]
+    marks = (*LOOK_MISSING, "-1") if is_mark else LOOK_MISSING
+    return [s for s, text in enumerate(texts) if text in marks]
 
 
 def match_names(argument: str, found: Iterable, wanted: Sequence) -> list[int]:

@@ -12,11 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from looselabels._names import listed, read_column, read_names, sorted_labels
+from looselabels._names import listed, look_missing, read_column, read_names, sorted_labels
 from looselabels._validation import import_extra, short_repr, some_of
 from looselabels.exceptions import IdentifiabilityWarning
-
-LOOK_MISSING = ("", "nan", "none", "<na>")  # how missing values look as text
 
 
 class Answers(NamedTuple):
@@ -279,26 +277,19 @@ def warn_if_label_sets_are_disjoint(annotations: Annotations):
 
 
 def warn_of_labels_that_look_missing(annotations: Annotations):
-    """Warn of labels with which other tools and conversions mark missing answers.
-
-    These are empty text, the names of missing values, and -1, as in Snorkel, if all cells of a
-    table are filled and the other labels are 0, 1, 2, …. Of -1 and 1 alone, both are classes.
-    """
-    answers, labels = annotations.answers, annotations.labels
-    texts = [str(label).strip().lower() for label in labels if label is not None]
+    """Warn of labels with which other tools and conversions mark missing answers."""
+    answers = annotations.answers
     is_full = len(answers.row) == answers.n_rows * answers.n_annotators
-    others = [text for text in texts if text != "-1"]
-    may_be_missing = is_full and all(map(str.isdecimal, others)) and others != ["1"]
-    for s, (label, text) in enumerate(zip(labels, texts, strict=False)):
-        if text in LOOK_MISSING or (text == "-1" and may_be_missing):
-            warnings.warn(
-                f"Y contains the label {label!r} in {np.sum(answers.label == s):,} answers; it is "
-                "taken to be a class. If it means that there is no answer, replace it with None. "
-                "If it means that a labeling function abstains, also pass "
-                "Annotations.from_table(Y, missing_is_label=True).",
-                UserWarning,
-                stacklevel=3,
-            )
+    for s in look_missing(annotations.labels, is_full):
+        label, n_answers = annotations.labels[s], np.sum(answers.label == s)
+        warnings.warn(
+            f"Y contains the label {label!r} in {n_answers:,} answers; it is "
+            "taken to be a class. If it means that there is no answer, replace it with None. "
+            "If it means that a labeling function abstains, also pass "
+            "Annotations.from_table(Y, missing_is_label=True).",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 # -------------------------------------------------------------------------------------------- parts

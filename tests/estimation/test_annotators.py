@@ -76,7 +76,7 @@ def test_the_objective_is_a_lower_bound_of_the_exact_evidence_and_close_to_it():
     problem = Problem.read(None, answers, None, np.inf, None, None)
     guess = problem.first_guess()
     for _ in range(30):
-        guess = problem.run_pass(guess).guess
+        guess = problem.next_guess(problem.run_pass(guess))
     evidence, by_class = exact_evidence(answers, guess, problem.layout.design)
     bound = problem.run_pass(guess).objective - log_density(guess.prior, problem.layout.design)
     bound -= CLASS_STRENGTH * np.log(guess.class_prior).sum()
@@ -127,9 +127,11 @@ def test_the_order_of_rows_and_annotators_is_irrelevant(rng):
 def test_a_row_of_weight_two_counts_as_two_rows(rng):
     answers, *_ = crowd(rng, n_rows=60)
     weight = rng.integers(1, 3, size=60)
-    weighted = infer_from_annotators(None, answers, sample_weight=weight, tol=1e-7)
-    repeated = infer_from_annotators(None, answers.take(np.repeat(np.arange(60), weight)), tol=1e-7)
-    assert_allclose(weighted.transitions, repeated.transitions, atol=1e-5)
+    many = answers.take(np.repeat(np.arange(60), weight))
+    # a fixed number of passes: where the objective is flat, rounding decides when they end
+    weighted = infer_from_annotators(None, answers, sample_weight=weight, tol=0, max_iter=50)
+    repeated = infer_from_annotators(None, many, tol=0, max_iter=50)
+    assert_allclose(weighted.transitions, repeated.transitions, atol=1e-6)
     assert_allclose(weighted.objective[-1], repeated.objective[-1])
 
 
@@ -379,6 +381,34 @@ def test_accuracy_intervals_hold_as_often_as_they_say():
         true = np.einsum("akk->ak", transitions).mean(axis=1)
         inside.append(((found.low <= true) & (true <= found.high))[found.n_answers >= 10])
     assert 0.85 < np.concatenate(inside).mean() < 0.95
+
+
+@pytest.mark.slow
+def test_accuracy_intervals_of_rules_that_abstain_hold_as_often_as_they_say():
+    inside, rights = [], np.repeat(np.arange(6), 2)
+    for seed, has_features in product(range(8), (False, True)):
+        rng = np.random.default_rng(seed)
+        fires = rng.uniform(0.005, 0.06, size=(6, 12))
+        fires[rights, np.arange(12)] = rng.uniform(0.3, 0.7, size=12)
+        classes = rng.integers(6, size=600)
+        table = np.where(rng.random((600, 12)) < fires[classes], rights, -1)
+        scores = rng.normal(2 * np.eye(6)[classes])  # class means are 2 apart from each other
+        class_proba = np.exp(2 * scores) / np.exp(2 * scores).sum(axis=1, keepdims=True)
+        answers = answers_of(table, n_labels=7, missing_label=6)
+        found = infer_from_annotators(class_proba if has_features else None, answers)
+        found, true = annotator_accuracy(found), fires[rights, np.arange(12)] / fires.sum(axis=0)
+        inside.append((found.low <= true) & (true <= found.high))
+    assert 0.85 < np.mean(inside) < 0.95
+
+
+def test_a_rule_for_a_rare_class_is_as_accurate_as_its_votes(rng):
+    classes = rng.choice(4, size=3000, p=[0.05, 0.3, 0.3, 0.35])
+    rights = np.array([0, 0, 1, 2, 3])
+    fires = rng.random((3000, 5)) < np.where(classes[:, None] == rights, 0.6, 0.01)
+    table = np.where(fires, rights, -1)
+    found = infer_from_annotators(None, answers_of(table, n_labels=5, missing_label=4))
+    true = [np.mean(classes[fires[:, a]] == rights[a]) for a in range(5)]
+    assert_allclose(annotator_accuracy(found).accuracy, true, atol=0.15)
 
 
 def test_confusions_are_the_most_frequent_wrong_answers(rng):

@@ -113,3 +113,18 @@ def test_copies_of_which_one_was_reviewed_are_counted_separately():
     assert_allclose(design.counts, [1, 0, 0, 1])
     reviewed = design.with_known_classes([None, "dog", None, None])
     assert_allclose(reviewed.counts, [2 / 3, 1 / 3, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("y", "label"),
+    [([-1, 0, 1, 0], "-1 in 1 rows"), (["a", "nan", "b", "nan"], "'nan' in 2 rows")],
+)
+def test_a_label_that_looks_missing_is_warned_about(y, label):
+    with pytest.warns(UserWarning, match=f"y contains the label {label}; .* replace it with None"):
+        assert len(design_labels(y).transition.classes) == 3
+    design_labels(y, transition=Transition.identity(sorted(set(y))))  # it is a class: no warning
+
+
+@pytest.mark.parametrize("y", [[-1, 1, 1], [-1, 0, 1, None], ["a", "none of these"]])
+def test_other_labels_are_not_taken_for_missing_ones(y):
+    design_labels(y)

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from looselabels.estimation.log_gamma import log_gamma_and_slope
+
 CHANCE = np.array([0.0, 0.1, 0.25, 0.45, 0.7, 1.0])  # shares of answers that are chance, by level
 STRENGTHS = (5.0, 10_000.0)  # answers per class that the mean of a level can be worth
 FIRST_STRENGTH = 10.0
@@ -51,12 +53,14 @@ class Layout(NamedTuple):
 
     def sum_cells(self, values) -> np.ndarray:
         """Return sums over the annotators of each group, as (n_groups, n_classes, n_labels)."""
-        n_groups, n_classes, n_labels = self.design.shape
-        return (self.by_cell @ values).reshape(n_groups, n_labels, n_classes).swapaxes(1, 2)
+        n_groups, _, n_labels = self.design.shape
+        return (self.by_cell @ values).reshape(n_groups, n_labels, -1).swapaxes(1, 2)
 
     def of_slots(self, cells) -> np.ndarray:
         """Return the numbers of (n_groups, n_classes, n_labels) as (n_slots, n_classes)."""
-        return cells.swapaxes(1, 2)[self.group[self.annotator], self.label]
+        _, n_classes, n_labels = cells.shape
+        cell = self.group[self.annotator] * n_labels + self.label
+        return cells.swapaxes(1, 2).reshape(-1, n_classes).take(cell, axis=0)
 
 
 class Prior(NamedTuple):
@@ -76,13 +80,24 @@ class Prior(NamedTuple):
         return self.strength[:, :, None, None] * self.means(design)
 
 
+class Evidence(NamedTuple):
+    """How likely the counts are at each level, and the slopes of log Γ that tell how to raise it.
+
+    If all answers are chance, one class stands for all of them.
+    """
+
+    logs: np.ndarray  #: (n_levels, n_annotators): log p(counts, level), transitions integrated out
+    of_slots: list  #: by level, (n_slots, n_classes): ψ(pseudocount + count)
+    of_cells: np.ndarray  #: (n_levels, n_groups, n_classes, n_labels): ψ(pseudocount)
+    of_sizes: np.ndarray  #: (n_levels, n_annotators, n_classes): ψ(strength + sum of counts)
+    of_strength: np.ndarray  #: (n_levels, n_groups): ψ(strength)
+
+
 class Posterior(NamedTuple):
     """What is known about the annotators, given the counts of their answers."""
 
     levels: np.ndarray  #: (n_levels, n_annotators): p(level | answers)
-    mean: np.ndarray  #: (n_slots, n_classes): E[T_a[y, s]]
     mean_log: np.ndarray  #: (n_slots, n_classes): E[log T_a[y, s]]
-    size: np.ndarray  #: (n_annotators, n_classes): answers that row y of T_a is known by
     log_evidence: np.ndarray  #: (n_annotators,): log probability of the counts
 
 
@@ -125,11 +140,10 @@ def _keep_specified(layout: Layout, prior: Prior) -> Prior:
 def counts_at(level, counts) -> np.ndarray:
     """Return the counts that row y of a transition is learned from, (..., n_classes).
 
-    At the last level all answers are chance: the rows are equal, so that each has all counts.
+    At the last level all answers are chance: the rows are equal, so that one with all counts stands
+    for all of them, (..., 1).
     """
-    if CHANCE[level] < 1:
-        return counts
-    return np.broadcast_to(counts.sum(axis=-1, keepdims=True), counts.shape)
+    return counts if CHANCE[level] < 1 else counts.sum(axis=-1, keepdims=True)
 
 
 def log_density(prior: Prior, design) -> float:
@@ -139,39 +153,57 @@ def log_density(prior: Prior, design) -> float:
     return float(of_common.sum() + np.log(prior.shares).sum())
 
 
-def log_evidence(layout: Layout, prior: Prior, counts) -> np.ndarray:
-    """Return log p(counts, level) of each level and annotator, transitions integrated out."""
-    from scipy.special import gammaln
-
-    found = np.log(prior.shares)[:, layout.group]
-    for level, cells in enumerate(prior.pseudocounts(layout.design)):
+def evaluate(layout: Layout, prior: Prior, counts) -> Evidence:
+    """Return how likely the counts are under a prior, at each level."""
+    pseudocounts = prior.pseudocounts(layout.design)
+    of_cells, cell_slopes = log_gamma_and_slope(np.where(pseudocounts > 0, pseudocounts, 1))
+    of_strength, strength_slopes = log_gamma_and_slope(prior.strength)
+    of_sizes, size_slopes = _evaluate_sizes(layout, prior, layout.by_annotator @ counts)
+    logs, slopes = np.log(prior.shares)[:, layout.group], []
+    for level, cells in enumerate(pseudocounts):
         mine = counts_at(level, counts)
-        totals = layout.by_annotator @ mine
-        of_slots = gammaln(layout.of_slots(cells) + mine)
-        of_slots -= layout.of_slots(gammaln(np.where(cells > 0, cells, 1)))
-        strength = prior.strength[level][layout.group][:, None]
-        of_totals = gammaln(strength) - gammaln(strength + totals)
-        of_rows = layout.by_annotator @ of_slots + of_totals
-        found[level] += of_rows.sum(axis=1) if CHANCE[level] < 1 else of_rows[:, 0]
-    return found
+        rows = slice(mine.shape[1])
+        of_slots, slope = log_gamma_and_slope(layout.of_slots(cells[:, rows]) + mine)
+        without = of_cells[level, :, rows].sum(axis=1, keepdims=True)
+        of_answers = of_slots.sum(axis=1) - layout.of_slots(without)[:, 0]
+        of_totals = of_strength[level, layout.group] - of_sizes[level]
+        logs[level] += layout.by_annotator @ of_answers + rows.stop * of_totals
+        slopes.append(slope)
+    return Evidence(logs, slopes, cell_slopes, size_slopes, strength_slopes)
+
+
+def _evaluate_sizes(layout: Layout, prior: Prior, totals):
+    """Return log Γ(strength + sum of counts), a mean over classes, and ψ of the same."""
+    sizes = np.repeat(prior.strength[:, layout.group, None], totals.shape[1], axis=2)
+    for level, of_level in enumerate(sizes):
+        of_level += counts_at(level, totals)
+    log_gamma, slopes = log_gamma_and_slope(sizes)
+    return log_gamma.mean(axis=2), slopes
 
 
 def posterior(layout: Layout, prior: Prior, counts) -> Posterior:
     """Return what the counts say about levels and transitions."""
-    from scipy.special import digamma
+    evidence = evaluate(layout, prior, counts)
+    levels, log_evidence = normalize_logs(evidence.logs)
+    mean_log = -(levels[:, :, None] * evidence.of_sizes).sum(axis=0)[layout.annotator]
+    for share, of_slots in zip(levels, evidence.of_slots, strict=True):
+        mean_log += share[layout.annotator][:, None] * of_slots
+    return Posterior(levels, mean_log, log_evidence)
 
-    levels, evidence = normalize_logs(log_evidence(layout, prior, counts))
-    mean, mean_log = np.zeros_like(counts), np.zeros_like(counts)
-    inverse_size = np.zeros((len(layout.group), counts.shape[1]))
+
+def mean_transitions(layout: Layout, prior: Prior, counts, levels):
+    """Return E[T_a[y, s]] of all slots, and how many answers row y of T_a is known by.
+
+    The shapes are (n_slots, n_classes) and (n_annotators, n_classes).
+    """
+    mean, inverse_size = np.zeros_like(counts), np.zeros((len(layout.group), counts.shape[1]))
     for level, cells in enumerate(prior.pseudocounts(layout.design)):
         mine = counts_at(level, counts)
         sizes = prior.strength[level][layout.group][:, None] + layout.by_annotator @ mine
-        inverse_size += levels[level][:, None] / sizes
-        filled = layout.of_slots(cells) + mine
-        weight = levels[level][layout.annotator][:, None]
-        mean += weight * filled / sizes[layout.annotator]
-        mean_log += weight * (digamma(filled) - digamma(sizes)[layout.annotator])
-    return Posterior(levels, mean, mean_log, 1 / inverse_size, evidence)
+        share = levels[level][:, None] / sizes
+        inverse_size += share
+        mean += share[layout.annotator] * (layout.of_slots(cells) + mine)
+    return mean, 1 / inverse_size
 
 
 def raise_evidence(layout: Layout, prior: Prior, counts) -> Prior:
@@ -181,25 +213,22 @@ def raise_evidence(layout: Layout, prior: Prior, counts) -> Prior:
     x₀. So this power counts how often a label was drawn from the mean instead of repeated; means
     and strengths follow in closed form, and the evidence cannot decrease.
     """
-    from scipy.special import digamma
-
-    levels, _ = normalize_logs(log_evidence(layout, prior, counts))
+    evidence = evaluate(layout, prior, counts)
+    levels, _ = normalize_logs(evidence.logs)
     strength = prior.strength.copy()
     common = DESIGN_STRENGTH * with_noise(layout.design, DESIGN_NOISE)
-    for level, cells in enumerate(prior.pseudocounts(layout.design)):
-        alpha, mine = layout.of_slots(cells), counts_at(level, counts)
-        drawn = alpha * (digamma(alpha + mine) - digamma(alpha))
-        drawn = layout.sum_cells(drawn * levels[level][layout.annotator][:, None])
-        first = strength[level][layout.group][:, None]
-        cost = (digamma(first + layout.by_annotator @ mine) - digamma(first)).sum(axis=1) * levels[
-            level
-        ]
+    for level, mean in enumerate(prior.means(layout.design)):
+        share, first, drawn = levels[level], strength[level], evidence.of_slots[level]
+        rows = slice(drawn.shape[1])
+        drawn = drawn - layout.of_slots(evidence.of_cells[level, :, rows])
+        drawn = layout.sum_cells(drawn * share[layout.annotator][:, None])
+        drawn *= first[:, None, None] * mean[:, rows]
+        of_first = evidence.of_strength[level, layout.group, None]
+        cost = share * (evidence.of_sizes[level, :, rows] - of_first).sum(axis=1)
         cost = np.bincount(layout.group, cost, minlength=len(layout.design))
         moved = drawn.sum(axis=(1, 2)) / np.maximum(cost, 1e-300)
-        mean = cells / prior.strength[level][:, None, None]
-        of_common = (1 - CHANCE[level]) * prior.common / np.where(mean > 0, mean, 1)
-        common += drawn * of_common
-        strength[level] = np.where(cost > 1e-9, np.clip(moved, *STRENGTHS), strength[level])
+        common += drawn * (1 - CHANCE[level]) * prior.common / np.where(mean > 0, mean, 1)
+        strength[level] = np.where(cost > 1e-9, np.clip(moved, *STRENGTHS), first)
     common /= common.sum(axis=2, keepdims=True)
     return _keep_specified(layout, Prior(common, strength, _level_shares(layout, levels)))
 

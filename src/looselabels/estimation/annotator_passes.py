@@ -22,6 +22,7 @@ from looselabels.estimation.annotator_levels import (
     Prior,
     first_prior,
     log_density,
+    mean_transitions,
     posterior,
     raise_evidence,
     with_noise,
@@ -42,11 +43,12 @@ class Guess(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """What one pass found."""
+    """What follows from a guess."""
 
-    class_proba: np.ndarray  # p(class | x, answers) by the guess that the pass started from
-    objective: float  # of that guess
-    guess: Guess  # a better one
+    guess: Guess
+    class_proba: np.ndarray  # p(class | x, answers)
+    objective: float
+    levels: np.ndarray  # (n_levels, n_annotators): p(level | answers)
 
 
 class Problem(NamedTuple):
@@ -102,7 +104,7 @@ class Problem(NamedTuple):
         return self.improve(class_proba, first_prior(self.layout))
 
     def run_pass(self, guess: Guess) -> Pass:
-        """Infer the classes from a guess, and a better guess from the classes."""
+        """Infer the classes from a guess."""
         known = posterior(self.layout, guess.prior, guess.counts)
         class_proba, log_rows = self.classes_given(known.mean_log, guess.class_prior)
         objective = self.weight @ log_rows + known.log_evidence.sum()
@@ -110,7 +112,11 @@ class Problem(NamedTuple):
         objective += log_density(guess.prior, self.layout.design)
         if self.log_proba is None:
             objective += CLASS_STRENGTH * np.log(guess.class_prior).sum()
-        return Pass(class_proba, float(objective), self.improve(class_proba, guess.prior))
+        return Pass(guess, class_proba, float(objective), known.levels)
+
+    def next_guess(self, found: Pass) -> Guess:
+        """Return a better guess than the one that a pass started from."""
+        return self.improve(found.class_proba, found.guess.prior)
 
     def improve(self, class_proba, prior: Prior) -> Guess:
         """Return counts, class shares and a prior that follow from the classes."""
@@ -146,20 +152,21 @@ class Problem(NamedTuple):
         silent = of_slots[listed:]
         return of_slots[:listed] - silent[self.annotator[:listed]], silent.sum(axis=0)
 
-    def without_own_answers(self, guess: Guess, class_proba):
+    def without_own_answers(self, found: Pass):
         """Return p(class | x, answers) from transitions without the row's own answers.
 
         Also return how likely each answer is, if it is right and if it is wrong, for the class that
         x and the other annotators say the row has.
         """
-        known = posterior(self.layout, guess.prior, guess.counts)
+        guess, class_proba, layout = found.guess, found.class_proba, self.layout
         mean, size = np.exp(self.known), np.ones_like(self.known)
-        mean[self.free], size[self.free] = known.mean, known.size[self.layout.annotator]
+        mean[self.free], sizes = mean_transitions(layout, guess.prior, guess.counts, found.levels)
+        size[self.free] = sizes[layout.annotator]
         silent = np.zeros((self.answers.n_annotators, mean.shape[1]))
         if self.answers.missing_label is not None:
             silent = np.log(mean[self.votes.shape[1] :])
-        right, wrong = self.right_and_wrong(guess.prior.common)
-        found, chances = np.empty_like(class_proba), np.empty((2, self.votes.nnz))
+        right, wrong = self.right_and_wrong(guess)
+        kept_out, chances = np.empty_like(class_proba), np.empty((2, self.votes.nnz))
         for rows in _blocks(self.votes):
             slot, row, sums = _answers_of(self.votes, rows)
             weight = self.weight[rows][row]
@@ -168,21 +175,30 @@ class Problem(NamedTuple):
             kept -= np.log(size[slot] - own)
             scores = sums @ (kept - silent[self.annotator[slot]]) + silent.sum(axis=0)
             of_x = np.log(guess.class_prior) if self.log_proba is None else self.log_proba[rows]
-            found[rows], _ = _normalize_rows(scores + of_x)
-            others = np.log(np.maximum(found[rows], IMPOSSIBLE))[row] - kept
+            kept_out[rows], _ = _normalize_rows(scores + of_x)
+            others = np.log(np.maximum(kept_out[rows], IMPOSSIBLE))[row] - kept
             others, _ = _normalize_rows(others)
             block = slice(*self.votes.indptr[[rows.start, rows.stop]])
             chances[0, block] = (others * right[slot]).sum(axis=1)
             chances[1, block] = (others * wrong[slot]).sum(axis=1)
-        return found, chances
+        return kept_out, chances
 
-    def right_and_wrong(self, common):
-        """Return p(label | class) of all slots among right answers, and among wrong answers."""
+    def right_and_wrong(self, guess: Guess):
+        """Return p(label | class) of all slots among right answers, and among wrong answers.
+
+        If "no answer" is a label, annotators choose the rows that they answer, often those of one
+        class: that they answer says nothing about being right. So these numbers are then relative
+        to how frequent the label is among right, or wrong, answers.
+        """
         given = np.arange(self.answers.n_labels) != self.answers.missing_label
         right = self.layout.right
-        parts = (self.layout.design * right * given, np.where(right, 0, common) * given)
-        sums = [np.maximum(part.sum(axis=2, keepdims=True), IMPOSSIBLE) for part in parts]
-        return [self.of_slots(part / total) for part, total in zip(parts, sums, strict=True)]
+        parts = (self.layout.design * right * given, np.where(right, 0, guess.prior.common) * given)
+        if self.answers.missing_label is None:
+            sums = [part.sum(axis=2, keepdims=True) for part in parts]
+        else:
+            sums = [(guess.class_prior @ part)[:, None] for part in parts]
+        shares = [part / np.maximum(s, IMPOSSIBLE) for part, s in zip(parts, sums, strict=True)]
+        return [self.of_slots(share) for share in shares]
 
     def of_slots(self, cells) -> np.ndarray:
         """Return the numbers of (n_groups, n_classes, n_labels) for all slots."""

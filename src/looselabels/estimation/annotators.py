@@ -18,7 +18,7 @@ from looselabels.annotations import Answers
 from looselabels.estimation.annotator_accuracy import RightAnswers, count_right
 from looselabels.estimation.annotator_input import IMPOSSIBLE, sort_into_slots
 from looselabels.estimation.annotator_levels import Layout, Prior, counts_at, posterior
-from looselabels.estimation.annotator_passes import Guess, Pass, Problem, extrapolate
+from looselabels.estimation.annotator_passes import Pass, Problem, extrapolate
 
 
 class LazyTransitions:
@@ -60,10 +60,8 @@ class LazyTransitions:
         counts[is_used] = self.found.counts[self.order[slot[is_used]]]
         found = np.zeros_like(counts)
         for level, cells in enumerate(prior.pseudocounts(layout.design)):
-            sizes = layout.by_annotator @ counts_at(level, self.found.counts)
-            sizes = sizes + prior.strength[level][layout.group][:, None]
             filled = counts_at(level, counts) + cells.swapaxes(1, 2)[layout.group[who], label]
-            found += filled * (self.levels[level][:, None] / sizes)[who]
+            found += filled * self._weight(level)[who]
         for a, transition in self.found.fixed.items():
             found[who == a] = transition.T[label[who == a]]
         return found
@@ -83,11 +81,16 @@ class LazyTransitions:
         for level, cells in enumerate(prior.pseudocounts(layout.design)):
             mine = counts_at(level, mass.swapaxes(1, 2)).swapaxes(1, 2)
             filled = mine + cells[layout.group[distinct]]
-            share = self.levels[level][distinct][:, None]
-            found += filled * (share / filled.sum(axis=2))[:, :, None]
+            found += filled * self._weight(level)[distinct][:, :, None]
         for a in fixed.keys() & set(distinct.tolist()):
             found[np.searchsorted(distinct, a)] = fixed[a]
         return found[place]
+
+    def _weight(self, level) -> np.ndarray:
+        """Return what each answer counts at a level, (n_annotators, n_classes)."""
+        layout, prior = self.found.layout, self.found.prior
+        sizes = layout.by_annotator @ counts_at(level, self.found.counts)
+        return self.levels[level][:, None] / (sizes + prior.strength[level][layout.group][:, None])
 
 
 class AnnotatorInference(NamedTuple):
@@ -199,20 +202,20 @@ def infer_from_annotators(
     while True:
         # two passes and an extrapolation (SQUAREM), which is dropped if the objective falls
         first = problem.run_pass(guess)
-        second = problem.run_pass(first.guess)
+        second = problem.run_pass(problem.next_guess(first))
         change = float(np.abs(second.class_proba - first.class_proba).max())
         objective += [first.objective, second.objective]
         if change <= tol or len(objective) >= max_iter:
-            return _result(problem, first.guess, second, objective, change, tol)
-        jumped = problem.run_pass(extrapolate(guess, first.guess, second.guess))
-        better = jumped if jumped.objective >= second.objective else second
-        objective.append(better.objective)
-        guess = better.guess
+            return _result(problem, second, objective, change, tol)
+        third = problem.next_guess(second)
+        jumped = problem.run_pass(extrapolate(guess, second.guess, third))
+        objective.append(max(jumped.objective, second.objective))
+        guess = problem.next_guess(jumped) if jumped.objective >= second.objective else third
 
 
-def _result(problem: Problem, guess: Guess, last: Pass, objective, change, tol):
+def _result(problem: Problem, last: Pass, objective, change, tol):
     """Return the result, with classes from transitions without the row's own answers."""
-    class_proba, (right, wrong) = problem.without_own_answers(guess, last.class_proba)
+    class_proba, (right, wrong) = problem.without_own_answers(last)
     votes, weight = problem.votes, problem.weight
     annotator, n_annotators = problem.annotator[votes.indices], problem.answers.n_annotators
     of_answers = np.repeat(weight, np.diff(votes.indptr))
@@ -222,8 +225,8 @@ def _result(problem: Problem, guess: Guess, last: Pass, objective, change, tol):
         n_answers=np.bincount(annotator, minlength=n_annotators),
         accuracy=count_right(annotator, right, wrong, of_answers, n_annotators),
         layout=problem.layout,
-        counts=guess.counts,
-        prior=guess.prior,
+        counts=last.guess.counts,
+        prior=last.guess.prior,
         fixed=problem.fixed,
         missing_label=problem.answers.missing_label,
         objective=objective,

@@ -56,6 +56,7 @@ FIRST_CHANCE = 0.25
 class Annotated(NamedTuple):
     """What was found about rows and annotators."""
 
+    design: AnnotationDesign  #: with copies counted once
     inference: AnnotatorInference
     class_proba: np.ndarray  #: p(class | x)
     class_calibration: Calibration = Calibration()
@@ -82,11 +83,15 @@ def infer_classes(
     )
 
 
-def count_copies_once(design: AnnotationDesign) -> AnnotationDesign:
+def count_copies_once(
+    design: AnnotationDesign, class_proba=None
+) -> tuple[AnnotationDesign, AnnotatorInference | None]:
     """Return the design in which answers of a copy are those of the annotator that it copies.
 
-    Copies have equal answers, and are not accurate enough for that by what the others say. As
-    independent annotators they would confirm each other. Specified transitions are not judged.
+    Copies have equal answers, and are not accurate enough for that by what the others say, and x if
+    `class_proba` is known. As independent annotators they would confirm each other, and overrule x.
+    Specified transitions are not judged. Also return a rough inference from this design, if there
+    was one.
     """
     n_annotators = len(design.annotations.annotators)
     pairs = [
@@ -95,18 +100,28 @@ def count_copies_once(design: AnnotationDesign) -> AnnotationDesign:
         if pair.first not in design.transitions and pair.second not in design.transitions
     ]
     if not pairs:
-        return design
+        return design, None
     same_as = join(pairs, n_annotators)
-    right, wrong = infer_classes(design.count_once(same_as), tol=ROUGH).accuracy.beta()
+    once = design.count_once(same_as)
+    found = infer_classes(once, class_proba, tol=ROUGH)
+    right, wrong = found.accuracy.beta()
     pairs = unexplained_by_accuracy(pairs, right[same_as], wrong[same_as])
-    return design.count_once(join(pairs, n_annotators)) if pairs else design
+    if not pairs:
+        return design, None
+    kept = join(pairs, n_annotators)
+    if np.array_equal(kept, same_as):
+        return once, found
+    return design.count_once(kept), None
 
 
-def infer_from_answers(design: AnnotationDesign, **options) -> Annotated:
-    """Return what the answers alone say: p(class | x) is the class share for all rows."""
-    found = infer_classes(design, **options)
+def infer_from_answers(design: AnnotationDesign, found=None, **options) -> Annotated:
+    """Return what the answers alone say: p(class | x) is the class share for all rows.
+
+    `found` is an inference from these answers, if there is one already.
+    """
+    found = infer_classes(design, **options) if found is None else found
     prior = found.class_prior if design.class_prior is None else design.class_prior
-    return Annotated(found, np.tile(prior, (len(design.annotations), 1)))
+    return Annotated(design, found, np.tile(prior, (len(design.annotations), 1)))
 
 
 def warn_if_answers_cannot_be_compared(design: AnnotationDesign):
@@ -124,7 +139,7 @@ def warn_if_answers_cannot_be_compared(design: AnnotationDesign):
 
 
 def learn_from_answers(
-    training: Training, estimator, scores: LabelScores, design: AnnotationDesign, found: Annotated,
+    training: Training, estimator, scores: LabelScores, found: Annotated,
     calibrate="classes", n_rounds: int | bool = True,
 ) -> Annotated:  # fmt: skip
     """Let models learn the classes from all answers, each from what the one before it found.
@@ -134,10 +149,10 @@ def learn_from_answers(
     changes. Rows without answers teach nothing in the first round: only x says something of them.
     """
     if not n_rounds:
-        class_proba = scores.label_proba[:, : len(design.classes)]
+        class_proba = scores.label_proba[:, : len(found.design.classes)]
         first = Learned(estimator, class_proba, scores.label_weights)
-        return _finish(design, _apply_model(training, first, design, found, calibrate))
-    teaching, max_rounds = _rows_with_answers(training, design), int(n_rounds)
+        return _finish(_apply_model(training, first, found, calibrate))
+    teaching, max_rounds = _rows_with_answers(training, found.design), int(n_rounds)
     if n_rounds is True:
         max_rounds = MAX_ROUNDS
     for done in each(range(1, max_rounds + 1), max_rounds):
@@ -145,19 +160,19 @@ def learn_from_answers(
         with warnings.catch_warnings():  # the fit to the consensus has warned already
             warnings.simplefilter("ignore")
             learned = teaching.learn(before, _consensus_transition(training, before))
-        found = _apply_model(training, learned, design, found, calibrate)._replace(n_rounds=done)
+        found = _apply_model(training, learned, found, calibrate)._replace(n_rounds=done)
         training.report(f"learned the classes, round {done} of at most {max_rounds}")
         change = np.abs(found.inference.class_proba_given_label - before).sum(axis=1) / 2
-        is_small = np.average(change, weights=design.sample_weight) < SMALL_CHANGE
+        is_small = np.average(change, weights=found.design.sample_weight) < SMALL_CHANGE
         if n_rounds is True and is_small:
             break
         teaching = training
-    return _finish(design, found)
+    return _finish(found)
 
 
-def _finish(design, found) -> Annotated:
+def _finish(found) -> Annotated:
     """Return the same with an inference that has converged."""
-    return found._replace(inference=infer_classes(design, found.class_proba, found.inference))
+    return found._replace(inference=infer_classes(found.design, found.class_proba, found.inference))
 
 
 def _consensus_transition(training, class_proba) -> np.ndarray:
@@ -165,9 +180,13 @@ def _consensus_transition(training, class_proba) -> np.ndarray:
     return _count_consensus(labels.label_index, class_proba, labels.sample_weight)
 
 
-def _apply_model(training, learned, design, found, calibrate) -> Annotated:
-    """Return what follows from a model's p(class | x) of all rows, calibrated by the answers."""
-    labels, inference = training.design, found.inference
+def _apply_model(training, learned, found, calibrate) -> Annotated:
+    """Return what follows from a model's p(class | x) of all rows, calibrated by the answers.
+
+    Copies are looked for again: if nobody else answered their rows, only x can tell that they are
+    not right.
+    """
+    labels, design, inference = training.design, found.design, found.inference
     transition = _consensus_transition(training, inference.class_proba_given_label)
     of_classes = class_weights(transition, learned.label_weights)
     # rows that the model cannot predict out of sample keep what was known before
@@ -188,8 +207,12 @@ def _apply_model(training, learned, design, found, calibrate) -> Annotated:
     if design.class_prior is not None:
         correction = correction.match_shares(class_proba, design.class_prior, labels.counts)
     class_proba = correction.apply(class_proba)
-    inference = infer_classes(design, class_proba, inference, tol=ROUGH)
-    return Annotated(inference, class_proba, correction, learned.estimator)
+    once, rough = count_copies_once(design, class_proba)
+    if once is design:
+        rough = infer_classes(design, class_proba, inference, tol=ROUGH)
+    elif rough is None:
+        rough = infer_classes(once, class_proba, tol=ROUGH)
+    return Annotated(once, rough, class_proba, correction, learned.estimator)
 
 
 # ------------------------------------------------------------------------------------- the results
@@ -202,8 +225,9 @@ def annotator_transitions(design: AnnotationDesign, found: AnnotatorInference):
     return AnnotatorTransitions(annotators, proba, design.classes, labels, design.same_as)
 
 
-def model_answers(design: AnnotationDesign, found: Annotated) -> LabelModel:
+def model_answers(found: Annotated) -> LabelModel:
     """Return how answers of a typical annotator arise: the mean over all answers."""
+    design = found.design
     mass = found.inference.layout.sum_cells(found.inference.counts).sum(axis=0)
     mass = mass + found.inference.pooled.mean(axis=0)
     mass = mass + _mass_of_fixed(design, found.inference.class_proba_given_label)

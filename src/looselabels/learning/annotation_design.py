@@ -39,7 +39,7 @@ class AnnotationDesign(NamedTuple):
         annotators, labels = self.annotations.annotators, self.annotations.labels
         answers = merge_annotators(self.annotations.answers, same_as, len(annotators))
         annotations = Annotations(annotators, labels, answers)
-        return self._replace(annotations=annotations, same_as=same_as)
+        return self._replace(annotations=annotations, same_as=same_as[self.same_as])
 
     @property
     def fixed(self) -> dict:

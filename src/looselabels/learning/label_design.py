@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from looselabels._names import listed, numbers_by_name, read_classes
+from looselabels._names import listed, look_missing, numbers_by_name, read_classes
 from looselabels._validation import as_counts, check_class_prior, short_repr
 from looselabels.estimation.class_prior import METHODS as PRIOR_METHODS
 from looselabels.estimation.noisy_positives import transition_with_wrong_labels
@@ -141,6 +141,8 @@ def design_labels(
     if rate_is_open:
         _check_rows_of_each_label(found)
     _warn_of_unused_labels(found)
+    if transition is None:
+        _warn_of_labels_that_look_missing(found)
     design.check_identifiable()
     return found._replace(label_weights=_read_label_weights(label_weights, found))
 
@@ -317,6 +319,17 @@ def _warn_of_unused_labels(design: LabelDesign):
         warnings.warn(
             f"Labels {listed(unused)} of the transition do not occur in y: nothing can be learned "
             "about them.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_of_labels_that_look_missing(design: LabelDesign):
+    labels = design.transition.labels
+    for s in look_missing(labels, is_full=None not in labels):
+        warnings.warn(
+            f"y contains the label {labels[s]!r} in {np.sum(design.label_index == s):,} rows; it "
+            "is taken to be a class. If it means that a row has no label, replace it with None.",
             UserWarning,
             stacklevel=4,
         )
