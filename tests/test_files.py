@@ -267,6 +267,17 @@ def test_a_folder_is_put_back_after_a_kill_between_two_renames(name, tmp_path):
     assert left_behind(target) is None
 
 
+def test_a_folder_that_another_process_is_replacing_is_not_put_back(tmp_path, monkeypatch):
+    target, old = tmp_path / "folder", tmp_path / ".folder.writing-1.old"
+    put(old, "old")
+    monkeypatch.setattr(time, "sleep", lambda _: put(target, "of the other"))
+    seen = []
+    with new_folder(target, lambda path: seen.append(content(path))) as temporary:
+        put(temporary, "new")
+    assert seen == ["of the other"] * 2
+    assert content(old) == "old"
+
+
 def test_the_containing_folder_must_exist(target):
     with pytest.raises(FileNotFoundError, match="nowhere is not a folder; create it first"):
         write(target.parent / "nowhere" / target.name, "new")

@@ -17,6 +17,7 @@ from zipfile import ZIP_STORED, ZipFile
 from zlib import crc32
 
 DAY = 24 * 60 * 60  # seconds
+MOMENT = 0.2  # seconds; between two renames, a folder is gone for less than a millisecond
 PRIVATE = 0o700  # permissions of what replaces something, until it is complete
 CURRENT_IS_GONE = "the current folder was deleted. Change to another one, or pass absolute paths."
 MAX_PREFIX = 40  # characters of the target's name; file systems allow 255 bytes
@@ -125,11 +126,23 @@ def restore(path: Path) -> None:
 
 
 def left_behind(path: Path) -> Path | None:
-    """Return where the folder `path` is if a process was killed while it replaced the folder."""
+    """Return where the folder `path` is if a process was killed while it replaced the folder.
+
+    A process that is replacing the folder now gets a moment to finish.
+    """
+    end = time.monotonic() + MOMENT
+    while (old := _moved_away(path)) is not None and time.monotonic() < end:
+        time.sleep(MOMENT / 20)
+    return old
+
+
+def _moved_away(path):
     if path.exists() or not path.parent.is_dir():
         return None
     found = [old for old in path.parent.glob(".*.old") if old.name.startswith(_prefix(path))]
-    return max(found, key=lambda old: old.stat().st_ctime, default=None)
+    with suppress(FileNotFoundError):  # it was removed meanwhile, because `path` is complete
+        return max(found, key=lambda old: old.stat().st_ctime, default=None)
+    return None
 
 
 def check_parent(path: Path) -> None:

@@ -273,6 +273,26 @@ def test_each_model_finds_wrong_labels_and_predicts(name):
     assert np.mean(pd.read_csv(io.StringIO(found.out))["class"] == classes) > 0.9
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_models_learn_from_a_sample_of_a_large_table_and_all_rows_are_written(suffix, monkeypatch):
+    monkeypatch.setattr("looselabels.command.spilling.KEPT_BYTES", 1000)
+    monkeypatch.setattr("looselabels.command.features.MAX_FIT_ROWS", 120)
+    monkeypatch.setattr("looselabels.command.features.N_ROWS", 50)
+    monkeypatch.setattr("looselabels.command.results.N_ROWS", 60)
+    frame, data = animals(400, wrong=0.08), f"data.{suffix}"
+    getattr(frame, f"to_{suffix}")(data, index=False)
+    words = ("--label", "species", "--noise", "0.08", "--model", "linear", "--jobs", "1")
+    found = called("audit", data, *words, "--max-fit-rows", "100")
+    assert found.code == 0, found.err
+    assert "learned from a sample of 100 of the 400 rows" in found.err
+    table = f"data-audit/labels.{suffix}"
+    after = read_csv(table) if suffix == "csv" else pd.read_parquet(table)
+    assert after["size"].astype(float).tolist() == frame["size"].tolist()
+    assert np.mean(after["suggestion"] == np.where(np.arange(400) % 2, "dog", "cat")) > 0.9
+    command = json.loads(Path("data-audit/summary.json").read_text())["reproduce"]["command"]
+    assert "--max-fit-rows 100" in command
+
+
 def test_a_parquet_file_gives_a_parquet_file_with_its_types():
     frame = animals().assign(
         species=lambda t: t["species"].map({"cat": 0, "dog": 1}).astype("Int64")

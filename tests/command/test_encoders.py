@@ -83,6 +83,27 @@ def test_a_word_among_numbers_is_refused_by_line(repeat, file):
     assert "x = abc" in features.feature_names
 
 
+@pytest.mark.parametrize("position", [0, 7])
+@pytest.mark.parametrize("wrong", ["31/02/2024", "yesterday", "2024"])
+def test_a_wrong_date_is_refused_by_line(position, wrong, file):
+    cells = [f"{1 + i % 28:02}/{1 + i % 12:02}/2024" for i in range(40)]
+    cells[position], cells[20] = wrong, "n/a"
+    path = file("when\n" + "\n".join(cells))
+    message = (
+        rf"data.csv, line {position + 2}, column 'when': '{wrong}' is not a date like 38 of 39 "
+        r"cells of its column \(%d/%m/%Y\). Correct the cell, or empty it. .*--text"
+    )
+    with pytest.raises(TableError, match=message):
+        Features.fit(read_table(path))
+    features = Features.fit(read_table(path), text=["when"])
+    assert f"when = {wrong}" in features.feature_names
+
+
+def test_a_mixture_of_words_and_dates_is_text():
+    cells = ["2024-01-31"] * 17 + ["never", "often", "today"]
+    assert fit_column(column(*cells), named=False).encoder.kind == "categories"
+
+
 def test_a_mixture_of_words_and_numbers_is_text():
     for cells in (["1"] * 17 + ["S", "M", "L"], ["1", "2", "S"]):
         assert fit_column(column(*cells), named=False).encoder.kind == "categories"

@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from looselabels.command import options
+from looselabels.estimation.sampling import MAX_FIT_ROWS
 from looselabels.estimation.transition import METHODS
 
 
@@ -43,6 +44,10 @@ def test_a_class_share_names_a_class_and_a_share(word):
     words = ("--label", "y", "--class-share", word)
     message = parsed(*words, option=options.about_labels)
     assert f"{word!r} is not CLASS=SHARE, with a share from 0 to 1." in message
+
+
+def test_the_command_learns_from_as_many_rows_as_the_classifier():
+    assert options.MAX_FIT_ROWS == MAX_FIT_ROWS
 
 
 def test_noise_accepts_what_the_classifier_accepts():

@@ -50,11 +50,20 @@ def test_the_summary_is_strict_json(fitted, found):
 
 
 def test_suggestions_are_added_next_to_columns_of_the_same_name(fitted, found):
-    after = with_suggestions(fitted.frame.assign(doubt="mine"), found)
+    (after,) = with_suggestions(fitted.frame.assign(doubt="mine"), found)
     assert (after["doubt"] == "mine").all()
     np.testing.assert_array_equal(after["looselabels_doubt"], found.doubt)
     assert set(after["suggestion"]) == {"cat", "dog"}
-    assert list(with_suggestions(fitted.frame, found).columns[3:]) == list(COLUMNS)
+    (after,) = with_suggestions(fitted.frame, found)
+    assert list(after.columns[3:]) == list(COLUMNS)
+
+
+def test_blocks_of_suggestions_have_all_rows_in_order(fitted, found, monkeypatch):
+    (expected,) = with_suggestions(fitted.frame, found)
+    monkeypatch.setattr("looselabels.command.results.N_ROWS", 7)
+    blocks = list(with_suggestions(fitted.frame, found))
+    assert max(map(len, blocks)) == 7
+    pd.testing.assert_frame_equal(pd.concat(blocks), expected)
 
 
 def test_an_audit_is_a_table_a_page_and_two_json_files(fitted, found, review, tmp_path):

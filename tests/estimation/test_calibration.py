@@ -18,6 +18,7 @@ from looselabels.estimation.calibration import (
     fit_temperature,
     is_named,
     label_likelihood,
+    mean_of_rows,
     relative_to_shares,
     softmax,
 )
@@ -363,3 +364,44 @@ def test_a_column_without_probability_does_not_change_the_factors_of_the_others(
     expected = fit_shares(proba, shares)
     assert_allclose(found[:2] / found[0], expected / expected[0], rtol=1e-6)
     assert found[2] == 1
+
+
+def test_the_mean_of_many_rows_in_single_precision_is_exact(rng):
+    proba = rng.random((200_000, 1), dtype=np.float32) * np.float32([0.3, 0.7])
+    expected = proba.astype(np.float64).mean(axis=0)
+    assert_allclose(mean_of_rows(proba), expected, rtol=1e-12)
+    assert_allclose(mean_of_rows(proba, np.ones(len(proba))), expected, rtol=1e-12)
+
+
+def test_a_sample_of_many_rows_gives_about_the_same_corrections(rng, monkeypatch):
+    class_proba = on_simplex(rng.random((4000, 3)))
+    transition = Transition.identity(list("abc")).with_noise(0.2).proba
+    certain = on_simplex(class_proba**3)
+    cumulative = np.cumsum(certain @ transition, axis=1)
+    label_index = (rng.random((4000, 1)) > cumulative).sum(axis=1).clip(max=2)
+    class_index = np.where(np.arange(4000) % 500 == 0, certain.argmax(axis=1), -1)
+    shares, half = np.array([0.5, 0.3, 0.2]), on_simplex(class_proba**0.5)
+
+    def corrections():
+        known = fit_class_calibration(class_proba, transition, label_index, class_index=class_index)
+        plain = fit_class_calibration(class_proba, transition, label_index)
+        temperature = fit_temperature(half, label_index)
+        return known, plain, fit_shares(class_proba, shares), temperature
+
+    everything = corrections()
+    monkeypatch.setattr("looselabels.estimation.calibration.MAX_FIT_ROWS", 2000)
+    sampled = corrections()
+    for (found, value), (expected, expected_value) in zip(sampled[:2], everything[:2], strict=True):
+        assert_allclose(found.power, expected.power, rtol=0.1)
+        assert_allclose(value, expected_value, rtol=0.05)  # weights stand for all rows
+    assert_allclose(sampled[2], everything[2], rtol=0.05)
+    assert_allclose(sampled[3], everything[3], rtol=0.2)
+    assert sampled[2].tolist() != everything[2].tolist()
+
+
+def test_rows_are_corrected_in_blocks_as_they_are_at_once(rng, monkeypatch):
+    proba = on_simplex(rng.random((50, 3))).astype(np.float32)
+    calibration = Calibration(1.7, np.array([0.2, 1.0, 0.5]), 0.01)
+    expected = calibration.apply(proba)
+    monkeypatch.setattr("looselabels.estimation.calibration.BLOCK", 7)
+    assert_array_equal(calibration.apply(proba), expected)

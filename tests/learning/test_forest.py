@@ -437,3 +437,12 @@ def test_the_chosen_leaf_size_predicts_better_than_single_rows():
     truth = log_loss(y_test, 0.5 + 0.3 * X_test[:, 0])
     assert losses["auto"] < truth + 0.01  # .635 and .628
     assert losses[1] > truth + 1  # 2.98: single rows are certain, and often wrong
+
+
+def test_a_tree_draws_at_most_a_fixed_number_of_rows_and_keeps_the_shares(monkeypatch):
+    monkeypatch.setattr("looselabels.learning.forest.MAX_DRAWN", 100)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 2)), np.repeat([0, 1], [400, 200])
+    forest = BalancedForestClassifier(5, random_state=0).fit(X, y)
+    assert {int(tree.tree_.weighted_n_node_samples[0]) for tree in forest.estimators_} == {101}
+    assert_allclose(forest.label_weights_, 1, atol=0.02)  # 67 and 34 rows

@@ -2,6 +2,7 @@
 
 import warnings
 from copy import copy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -167,19 +168,22 @@ def clf_negative():
 
 @pytest.mark.parametrize(
     ("labels", "options", "gain"),
-    [  # the gain in nats that is reached with this seed and another one
-        (noisy(0.6), {"noise": 0.54}, 0.03),  # .041, .13
-        (partly(0.1), {}, 0.1),  # .21, .12
-        (partly(0.3, negative=9), {"negative": 9}, 0.03),  # .057
+    [  # the gain in nats that is reached with two seeds
+        (partial(noisy, 0.6), {"noise": 0.54}, 0.05),  # .04, .12
+        (partial(partly, 0.1), {}, 0.1),  # .21, .14
+        (partial(partly, 0.3, negative=9), {"negative": 9}, 0.03),  # .06, .11
     ],
     ids=["noisy", "semi-supervised", "multi-positive"],
 )
 def test_classes_are_predicted_better_than_by_the_inference_alone(labels, options, gain):
-    loss = {}
-    for refit in (1, False):
-        class_proba = fitted(labels, refit=refit, **options).predict_proba(X[TEST])
-        loss[refit] = -np.log(class_proba[np.arange(len(TEST)), TRUTH[TEST]] + 1e-9).mean()
-    assert loss[1] < loss[False] - gain
+    loss = {1: [], False: []}
+    for seed in range(2):  # one seed alone can move by .04
+        for refit in loss:
+            clf = fitted(labels(seed=seed), refit=refit, **options)
+            class_proba = clf.predict_proba(X[TEST])
+            right = class_proba[np.arange(len(TEST)), TRUTH[TEST]]
+            loss[refit].append(-np.log(right + 1e-9).mean())
+    assert np.mean(loss[1]) < np.mean(loss[False]) - gain
 
 
 def test_a_label_hardly_reaches_its_own_row():

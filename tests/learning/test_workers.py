@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
-from looselabels import DecoupledClassifier
+from looselabels import BalancedForestClassifier, DecoupledClassifier
 from looselabels.learning import workers
 from looselabels.learning.workers import TerminatedWorkerError, in_parallel
 
@@ -68,3 +68,48 @@ def test_every_backend_gives_the_same_result(backend, estimator):
     expected = clf.fit(X, index).predict_proba(X)
     with joblib.parallel_config(backend=backend, n_jobs=2):
         assert_array_equal(clf.fit(X, index).predict_proba(X), expected)
+
+
+# ---------------------------------------------------------------------------------- a Dask cluster
+
+
+@pytest.fixture
+def client():
+    distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+    quiet = {"silence_logs": "CRITICAL", "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, processes=True, **quiet) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+FOREST = BalancedForestClassifier(10, random_state=0)
+
+
+def tasks_done(dask_worker):
+    return dask_worker.state.executed_count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", [FOREST, LogisticRegression()])
+def test_a_fit_on_workers_of_dask_gives_the_same_classes(client, estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    y = np.where(rng.random(150) < 0.9, X[:, 0] > 0, X[:, 1] > 0)
+    clf = DecoupledClassifier(estimator, noise=0.1, refit=False, random_state=0)
+    expected = clf.fit(X, y).predict_proba(X)
+    with joblib.parallel_config("dask"):
+        assert_array_equal(clf.fit(X, y).predict_proba(X), expected)
+    assert sum(client.run(tasks_done).values()) >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # a killed worker closes no socket
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_task_that_killed_a_worker_of_dask_is_repeated(client, tmp_path):
+    file = tmp_path / "lives"
+    tasks = [(number, file) for number in range(5)]
+    file.write_text("x")
+    with joblib.parallel_config("dask"):
+        assert list(in_parallel(square_or_die, tasks, 2)) == [0, 1, 4, 9, 16]

@@ -25,6 +25,7 @@ from looselabels.command.tables import (
     read_table,
     row_location,
 )
+from looselabels.estimation.sampling import MAX_FIT_ROWS
 from looselabels.transition import is_missing
 
 COLUMNS = ("row", "annotator", "label")  # of a file of answers, in this order
@@ -33,6 +34,7 @@ ABOUT_ONE_LABEL = {
     **dict.fromkeys(("negative", "noise", "design", "source", "label_rate"), None),
     **dict.fromkeys(("class_share", "decisions"), ()),
     **dict.fromkeys(("accept_above", "proba"), None),
+    "max_fit_rows": MAX_FIT_ROWS,
 }
 
 

@@ -15,7 +15,8 @@ from looselabels._validation import short_repr, some_of
 from looselabels.command.tables import NUMBER, TableError, is_text, pa, pc, pd, row_location
 
 MIN_ROWS_OF_IDENTIFIER = 20  # in fewer rows, distinct values are no sign of an identifier
-MIN_ROWS_OF_NUMBERS = 10  # in fewer rows, a word among numbers is no sign of a typing error
+MIN_ROWS_OF_KIND = 10  # in fewer rows, a word among numbers or dates is no typing error
+IS_TEXT = " If the column holds words, name it with --text (in Python: text=)."
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers or dates
 MAX_CATEGORIES = 40
 N_HASHES, N_COMPONENTS, N_SAMPLES = 2**14, 20, 10_000  # of a text column
@@ -68,6 +69,7 @@ def fit_column(column: Column, named: bool) -> FittedColumn:
     if not is_text(cells.type):
         return FittedColumn(name, why=f"it holds {cells.type}, which is not supported")
     _check_not_almost_numbers(column)
+    _check_not_almost_dates(column)
     return fit_text(column, named)
 
 
@@ -163,20 +165,37 @@ def _look_like_numbers(cells):
     return pc.match_substring_regex(_without_missing(cells), NUMBER)
 
 
-def _check_not_almost_numbers(column):
-    """Raise if only a few cells are not numbers: a typing error would turn all of them into words.
+def _are_few(n_wrong, n_cells) -> bool:
+    """Return whether cells are typing errors: one of them, or one in twenty, is not as the others.
 
-    Few means one cell, or one in twenty.
+    They would turn all other numbers or dates of the column into words.
     """
+    return n_cells >= MIN_ROWS_OF_KIND and n_wrong <= max(1, n_cells // 20)
+
+
+def _check_not_almost_numbers(column):
+    """Raise if only a few cells are not numbers."""
     fits = _look_like_numbers(column.cells)
     n_cells, n_numbers = len(fits) - fits.null_count, pc.sum(fits).as_py()
-    if n_cells < MIN_ROWS_OF_NUMBERS or n_cells - n_numbers > max(1, n_cells // 20):
-        return
-    raise column.error(
-        pc.index(fits, False).as_py(),
-        f"is not a number, but {n_numbers:,} of {n_cells:,} cells of its column are",
-        " If the column holds words, name it with --text (in Python: text=).",
-    )
+    if _are_few(n_cells - n_numbers, n_cells):
+        reason = f"is not a number, but {n_numbers:,} of {n_cells:,} cells of its column are"
+        raise column.error(pc.index(fits, False).as_py(), reason, IS_TEXT)
+
+
+def _check_not_almost_dates(column):
+    """Raise if only a few cells are not dates of the format that fits most of them."""
+    codes, texts = _distinct(_without_missing(column.cells))
+    is_wrong = {
+        style: np.append(np.isnat(_parsed(texts, style)), False)[codes]  # code -1: missing
+        for text in texts[:2]  # the first may be the wrong one
+        for style in _date_styles(text)
+    }
+    style = min(is_wrong, key=lambda style: is_wrong[style].sum(), default=None)
+    n_cells = np.count_nonzero(codes >= 0)
+    if style is not None and _are_few(n_wrong := is_wrong[style].sum(), n_cells):
+        reason = f"is not a date like {n_cells - n_wrong:,} of {n_cells:,} cells of its column"
+        position = int(is_wrong[style].argmax())
+        raise column.error(position, f"{reason} ({style})", IS_TEXT)
 
 
 def _note_missing(column, missing) -> str:
@@ -273,14 +292,18 @@ def _parsed(texts, style) -> np.ndarray:
 
 def _date_format(texts) -> str | None:
     """Return the format that fits all dates: 13/1/2000 shows which number is the day."""
-    if not texts or not re.search(r"\d", texts[0]):
-        return None
-    styles = ["ISO8601"] if re.match(r"\d{4}-\d\d", texts[0]) else []
-    styles += [d + t for d in DATE_STYLES for t in TIME_STYLES if _is_date(texts[0], d + t)]
-    for style in styles:
+    for style in _date_styles(texts[0]) if texts else []:
         if not any(np.isnat(_parsed(part, style)).any() for part in (texts[:50], texts)):
             return style
     return None
+
+
+def _date_styles(text) -> list[str]:
+    """Return the formats in which a text is a date."""
+    if not re.search(r"\d", text):
+        return []
+    styles = ["ISO8601"] if re.match(r"\d{4}-\d\d", text) else []
+    return styles + [d + t for d in DATE_STYLES for t in TIME_STYLES if _is_date(text, d + t)]
 
 
 def _is_date(text, style) -> bool:

@@ -17,7 +17,9 @@ from looselabels._files import check_archive, reading
 from looselabels._validation import short_repr, some_of
 from looselabels.command.encoders import ENCODERS, Column, Numbers, fit_column, fit_text
 from looselabels.command.images import Images, fit_images
+from looselabels.command.spilling import matrix_of
 from looselabels.command.tables import (
+    N_ROWS,
     TableError,
     arrow_table,
     check_columns,
@@ -26,6 +28,7 @@ from looselabels.command.tables import (
     pa,
     row_location,
 )
+from looselabels.estimation.sampling import MAX_FIT_ROWS, sample_rows
 
 SCHEMA = 1
 FILES = JSON, ARRAYS = "features.json", "features.npz"
@@ -92,6 +95,9 @@ class Features:
     ):
         """Return the features of tables like `frame`, and the matrix of `frame`.
 
+        With more than 200,000 rows, a random sample of them decides how columns are encoded. If the
+        matrix is large, it is mapped from a temporary file.
+
         Parameters
         ----------
         frame : DataFrame
@@ -111,6 +117,13 @@ class Features:
         text : sequence of str, default=()
             Columns of words, even if most of their cells look like numbers, dates or identifiers.
         """
+        if len(frame) > MAX_FIT_ROWS:
+            rows = sample_rows(len(frame), MAX_FIT_ROWS, random_state=0)
+            features, _ = cls.fit_transform(
+                frame.iloc[rows], label=label, groups=groups, columns=columns, impute=impute,
+                image=image, text=text,
+            )  # fmt: skip
+            return features, features._transform_blocks(frame)
         names, named = _chosen(frame, label, groups, columns), columns is not None
         for name in text:
             check_columns(names, name, "The table, without labels and groups,")
@@ -154,6 +167,12 @@ class Features:
         columns = zip(self._encoders, _columns(frame, self.used), strict=True)
         X = _side_by_side([encoder.encode(column) for encoder, column in columns])
         return X if self._medians is None else self._imputed(X)
+
+    def _transform_blocks(self, frame) -> np.ndarray:
+        """Return the matrix of a large table, encoded block by block."""
+        starts = range(0, len(frame), N_ROWS)
+        blocks = (self.transform(frame.iloc[start : start + N_ROWS]) for start in starts)
+        return matrix_of(blocks, (len(frame), len(self.feature_names)))
 
     def _imputed(self, X):
         missing = np.isnan(X)

@@ -13,23 +13,27 @@ from looselabels.command.feature_file import load_array
 from looselabels.command.labels import Labels
 from looselabels.command.sources import TableError, pd
 from looselabels.command.tables import read_table, row_location
+from looselabels.estimation.sampling import MAX_FIT_ROWS
 from looselabels.learning.classifier import DecoupledClassifier
 from looselabels.learning.forest import BalancedForestClassifier
 from looselabels.learning.linear import linear_model
+from looselabels.learning.workers import uses_dask
 from looselabels.transition import Transition
 
 MIN_ROWS_FOR_THREADS = 10_000  # with fewer rows, BLAS and boosting are faster with one thread
 
 
 def fit(
-    X, y, labels: Labels, *, model="auto", groups=None, known_classes=None, seed=0, n_jobs=None
-) -> DecoupledClassifier:
+    X, y, labels: Labels, *, model="auto", groups=None, known_classes=None, seed=0, n_jobs=None,
+    max_fit_rows=MAX_FIT_ROWS,
+) -> DecoupledClassifier:  # fmt: skip
     """Return a classifier fitted to features and labels.
 
     `model` is "auto" (forest or linear, whichever predicts the labels better), "forest", "linear",
     "kernel" or "boosting". `known_classes` has the class of each reviewed row and None elsewhere.
     """
     clf = _classifier(_estimator(model, X, seed, n_jobs), y, labels, seed, n_jobs)
+    clf.set_params(max_fit_rows=max_fit_rows)
     with _threads(model, len(X)):
         return clf.fit(X, y, groups=groups, known_classes=known_classes)
 
@@ -54,8 +58,12 @@ def _threads(model, n_rows):
     # Processes would take longer to start than most folds to fit. Boosting has them nevertheless:
     # in threads, the limit would not hold.
     folds_in = "loky" if model == "boosting" else "threading"
-    with threadpool_limits(1 if one_thread else None), parallel_config(folds_in):
-        yield
+    with threadpool_limits(1 if one_thread else None):
+        if uses_dask():
+            yield
+            return
+        with parallel_config(folds_in):
+            yield
 
 
 def fit_from_proba(

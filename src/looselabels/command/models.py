@@ -36,8 +36,8 @@ def write_model(folder: Path, clf, features: Features | None) -> None:
 
 def read_model(folder: Path) -> tuple[DecoupledClassifier, Features]:
     """Return the classifier and the features of a model."""
+    left = left_behind(resolved(folder)) or left_behind(resolved(folder).parent)
     if not folder.exists():
-        left = left_behind(resolved(folder)) or left_behind(resolved(folder).parent)
         hint = "" if left is None else f" A command that was killed left the old one in {left}."
         raise FileNotFoundError(
             f"{folder} does not exist; looselabels audit and looselabels fit write a model.{hint}"

@@ -40,6 +40,10 @@ OPTIONS = (
     ),
     (r"\bthe transition (has|rules|to)\b", r"the design \1"),
     (r"\bof the transition do not occur in y\b", "of the design do not occur in the table"),
+    (
+        r"\by contains the label '?(.+?)'? in (.+), replace it with None\.",
+        r"The label \1 occurs in \2, pass --unlabeled \1.",
+    ),
     (r"\by (has|contains)\b", r"the table \1"),
     (
         r"\bY contains the label '?(.+?)'? in (.+), replace it with None\. If (.+), also pass .*",

@@ -7,8 +7,12 @@ import click
 from looselabels.command.shell import shell_word, split_pair
 
 MODELS = click.Choice(["auto", "forest", "linear", "kernel", "boosting"])
-WITHOUT_EFFECT = ("out", "force", "as_json", "quiet", "debug", "jobs", "strict")  # on the numbers
+WITHOUT_EFFECT = (  # on the numbers
+    *("out", "force", "as_json", "quiet", "debug", "strict"),
+    *("jobs", "scheduler", "workers"),
+)
 PATHS = ("data", "proba", "design", "decisions", "annotations")
+MAX_FIT_ROWS = 200_000  # that of `estimation.sampling`, which would import NumPy
 FEATURE_FILES = (".npy", ".csv", ".parquet")
 NOISE = ("estimate", "calibrated", "em", "joint", "confident")  # what `DecoupledClassifier` accepts
 
@@ -326,12 +330,31 @@ about_model = add_options(
         help="Classifier to fit; auto: forest or linear, whichever predicts the labels better.",
     ),
     click.option(
+        "--max-fit-rows",
+        type=click.IntRange(min=2),
+        default=MAX_FIT_ROWS,
+        show_default=True,
+        metavar="N",
+        help="About how many rows models learn from, if DATA has more. They predict the others.",
+    ),
+    click.option(
         "--jobs",
         type=int,
         callback=_cores,
         default=-1,
         show_default=True,
         help="Number of cores; -1 uses all.",
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Fit on the cluster of this Dask scheduler, such as tcp://10.0.0.1:8786.",
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Fit on a Dask cluster of N processes that is started on this machine.",
     ),
     click.option("--strict", is_flag=True, help="Exit with 4 if the inference did not converge."),
 )

@@ -29,6 +29,7 @@ from looselabels.command.notes import (
 from looselabels.command.review import Review
 from looselabels.command.spelling import spelling_variants
 from looselabels.command.tables import (
+    N_ROWS,
     NUMBER,
     add_columns,
     arrow_table,
@@ -104,16 +105,18 @@ def about_run(found, data, command, notes, features, seed) -> dict:
 
 
 def with_suggestions(frame, found: Audit):
-    """Return the table with the columns `COLUMNS` added, one row per row of the table."""
-    rows = range(len(found.label_index))
-    values = (
-        values_of_one_type(found.transition.classes)[found.suggestion],
-        found.class_proba_given_label.max(axis=1),
-        found.label_proba,
-        found.doubt,
-        [found.why(row) for row in rows],
-    )
-    return add_columns(frame, dict(zip(COLUMNS, values, strict=True)))
+    """Yield blocks of the table with the columns `COLUMNS` added."""
+    classes = values_of_one_type(found.transition.classes)
+    for start in range(0, len(frame), N_ROWS):
+        rows = slice(start, start + N_ROWS)
+        values = (
+            classes[found.suggestion[rows]],
+            found.class_proba_given_label[rows].max(axis=1),
+            found.label_proba[rows],
+            found.doubt[rows],
+            [found.why(row) for row in range(len(frame))[rows]],
+        )
+        yield add_columns(frame.iloc[rows], dict(zip(COLUMNS, values, strict=True)))
 
 
 def review_content(found: Audit, frame, review: Review, columns=(), suffix=".csv") -> dict:
@@ -215,7 +218,8 @@ def write_audit(folder: Path, content, found: Audit, frame, *, images, excel_saf
     `content` comes from `page_content` and `review_content`, `images` from `thumbnails`.
     """
     with table_writer(folder / content["table_file"], excel_safe=excel_safe) as write:
-        write(with_suggestions(frame, found))
+        for block in with_suggestions(frame, found):
+            write(block)
     (folder / "report.html").write_text(render(content, images), encoding="utf-8")
     (folder / "transition.json").write_text(found.transition.to_json(), encoding="utf-8")
     (folder / "summary.json").write_text(to_json(without_rows(content)), encoding="utf-8")

@@ -16,6 +16,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from looselabels._validation import import_extra, short_repr, some_of
+from looselabels.estimation.sampling import MAX_FIT_ROWS
 
 BLOCK = 8 * 1024**2  # bytes that are parsed at once; a longer row is an error
 ROW_BYTES, COPIES = (
@@ -241,14 +242,16 @@ def _end_of_odd_rows(data, delimiter) -> int:
 
 
 def within_memory(batches, name):
-    """Yield record batches that are all kept; raise MemoryError before they fill the memory.
+    """Yield record batches of a table; raise MemoryError before what is kept fills the memory.
 
-    A small file can hold a huge table. What is read is copied later, as text and as numbers.
+    A small file can hold a huge table. Cells are copied later, as text and as numbers, those of a
+    large table only in a sample of its rows; the label and the probabilities of each row are kept.
     """
     free, size, n_rows = _free_memory(), 0, 0
     for batch in batches:
-        size, n_rows = size + batch.nbytes + ROW_BYTES * len(batch), n_rows + len(batch)
-        if COPIES * size > free:
+        size, n_rows = size + batch.nbytes, n_rows + len(batch)
+        copied = size * min(1, MAX_FIT_ROWS / max(n_rows, 1))
+        if COPIES * (copied + ROW_BYTES * n_rows) > free:
             raise MemoryError(
                 f"{name} has more than {n_rows:,} rows, too many for the {free / 2**30:.1f} GiB "
                 "that are free"

@@ -29,6 +29,7 @@ from looselabels.command.sources import (
 )
 from looselabels.command.sources import nearest as nearest  # modules that use tables need these
 from looselabels.command.sources import pc as pc
+from looselabels.command.spilling import table_of
 
 N_ROWS = 50_000  # per block
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -41,7 +42,7 @@ def read_table(source, *, label=None, delimiter=None, sheet=None):
     """Return a table as a pandas DataFrame.
 
     Cells of CSV, JSON lines and Excel files are text; Parquet and Feather files keep their types.
-    Only empty cells are missing.
+    Only empty cells are missing. A large table is mapped from a temporary file (`spilling`).
 
     Parameters
     ----------
@@ -58,7 +59,8 @@ def read_table(source, *, label=None, delimiter=None, sheet=None):
     """
     source = Source(source, delimiter, sheet, keep=True)
     batches = within_memory(_batches(source, BLOCK, label), source.name)
-    return _frame(pa.Table.from_batches(list(batches)), source)
+    plain = (part for batch in batches for part in _plain(pa.table(batch)).to_batches())
+    return _frame(table_of(plain), source)
 
 
 def read_blocks(source, n_rows=N_ROWS, *, label=None, delimiter=None, sheet=None):

@@ -6,6 +6,7 @@ import click
 
 from looselabels.command import fitting
 from looselabels.command.answers import answers_in_columns, answers_in_file
+from looselabels.command.cluster import on_cluster
 from looselabels.command.design import class_prior, read_design_file
 from looselabels.command.feature_file import FeatureFile
 from looselabels.command.features import Features, read_groups
@@ -115,14 +116,15 @@ def fit_answers(frame, annotations, options, notes):
         notes.extend(features.notes)
     else:
         notes.append("There is no column to learn from: classes follow from the answers alone.")
-    clf = fitting.fit_answers(
-        X,
-        annotations,
-        model=options["model"],
-        groups=groups,
-        seed=options["seed"],
-        n_jobs=options["jobs"],
-    )
+    with on_cluster(options["scheduler"], options["workers"]):
+        clf = fitting.fit_answers(
+            X,
+            annotations,
+            model=options["model"],
+            groups=groups,
+            seed=options["seed"],
+            n_jobs=options["jobs"],
+        )
     return clf, X, features
 
 
@@ -142,6 +144,8 @@ def fit(frame, y, labels, options, notes, proba=None, known_classes=None):
     if proba is not None:
         if options["groups"] is not None:
             raise click.UsageError("Pass either --groups or --proba, which needs no fit.")
+        if options["scheduler"] is not None or options["workers"] is not None:
+            raise click.UsageError("Pass either a cluster or --proba, which needs no fit.")
         label_proba = fitting.read_proba(proba, y, labels)
         with errors_of_command(proba):
             clf = fitting.fit_from_proba(
@@ -153,7 +157,7 @@ def fit(frame, y, labels, options, notes, proba=None, known_classes=None):
         frame = frame.drop(columns=labels.source)  # it is not a feature
     features, X = _features(frame, labels.column, options)
     notes.extend(features.notes)
-    with errors_of_command():
+    with errors_of_command(), on_cluster(options["scheduler"], options["workers"]):
         clf = fitting.fit(
             X,
             y,
@@ -163,6 +167,12 @@ def fit(frame, y, labels, options, notes, proba=None, known_classes=None):
             known_classes=known_classes,
             seed=seed,
             n_jobs=jobs,
+            max_fit_rows=options["max_fit_rows"],
+        )
+    if clf.n_fit_rows_ < len(X):
+        notes.append(
+            f"The models learned from a sample of {clf.n_fit_rows_:,} of the {len(X):,} rows, and "
+            "predicted the other rows."
         )
     return clf, X, features
 

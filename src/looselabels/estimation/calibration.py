@@ -12,7 +12,9 @@ import numpy as np
 
 from looselabels._rows import on_simplex
 from looselabels.estimation.minimization import minimize_smooth
+from looselabels.estimation.sampling import MAX_FIT_ROWS, sample_rows
 
+BLOCK = 100_000  # rows that are corrected at once
 TINY = 1e-12  # keeps logarithms and divisions finite
 MIN_CLASS_PROBA = 1e-6  # no class is ruled out more firmly than this by an estimate
 # Each class has at least this part of its share as its probability, before a power above 1 or after
@@ -43,6 +45,14 @@ class Calibration(NamedTuple):
         """Return corrected probabilities with rows that sum to 1; without a floor, zeros stay."""
         if self.is_identity:
             return proba
+        if len(proba) <= BLOCK:
+            return self._apply(proba)
+        applied = np.empty_like(proba)  # in blocks: the steps between take several times as much
+        for start in range(0, len(proba), BLOCK):
+            applied[start : start + BLOCK] = self._apply(proba[start : start + BLOCK])
+        return applied
+
+    def _apply(self, proba):
         moved = np.maximum(proba, self.floor, dtype=np.float64)  # a factor can be very small
         if self.power != 1:
             # a row of many small numbers must not underflow as a whole
@@ -57,7 +67,7 @@ class Calibration(NamedTuple):
         With a `trust` below 1 the target is a weighted average of the present mean and `shares`.
         """
         proba = self.apply(proba)
-        mean = np.average(proba, axis=0, weights=sample_weight)
+        mean = mean_of_rows(proba, sample_weight)
         factor = fit_shares(proba, mean + trust * (shares - mean), sample_weight)
         return self._replace(factor=factor if self.factor is None else self.factor * factor)
 
@@ -71,6 +81,27 @@ def relative_to_shares(class_proba, class_prior) -> np.ndarray:
     array([[0.75, 2.  ]])
     """
     return class_proba / np.where(class_prior > 0, class_prior, np.inf)
+
+
+def mean_of_rows(proba, sample_weight=None) -> np.ndarray:
+    """Return the mean of each column in double precision, whatever the precision of `proba`.
+
+    In single precision, a sum over rows no longer grows when it is 2²⁴ times what is added.
+
+    >>> mean_of_rows(np.full((3, 1), 0.1, dtype=np.float32)).dtype
+    dtype('float64')
+    """
+    if sample_weight is None:
+        return proba.mean(axis=0, dtype=np.float64)
+    return np.average(proba, axis=0, weights=np.asarray(sample_weight, dtype=np.float64))
+
+
+def _some(proba, *columns) -> tuple:
+    """Return the same rows of each argument: all, or MAX_FIT_ROWS of them drawn at random."""
+    if len(proba) <= MAX_FIT_ROWS:
+        return proba, *columns
+    rows = sample_rows(len(proba), MAX_FIT_ROWS, random_state=0)
+    return proba[rows], *(None if column is None else column[rows] for column in columns)
 
 
 def softmax(scores) -> tuple[np.ndarray, np.ndarray]:
@@ -110,6 +141,7 @@ def fit_temperature(label_proba, label_index, sample_weight=None) -> float:
     """
     from scipy.optimize import minimize_scalar
 
+    label_proba, label_index, sample_weight = _some(label_proba, label_index, sample_weight)
     logs = np.log(np.maximum(label_proba, TINY), dtype=np.float64)
     given = logs[np.arange(len(logs)), label_index]
     weight = np.ones(len(logs)) if sample_weight is None else np.asarray(sample_weight)
@@ -131,9 +163,10 @@ def fit_shares(proba, shares, sample_weight=None) -> np.ndarray:
     >>> on_simplex(proba * fit_shares(proba, np.array([0.4, 0.6]))).mean(axis=0).round(3)
     array([0.4, 0.6])
     """
-    mean = np.average(proba, axis=0, weights=sample_weight)
+    proba, sample_weight = _some(proba, sample_weight)
+    mean = mean_of_rows(proba, sample_weight)
     present = (mean > 0) & (shares > 0)
-    logs = np.log(np.maximum(proba[:, present], np.finfo(float).tiny), dtype=np.float64)
+    logs = np.log(np.maximum(proba[:, present], np.finfo(float).tiny, dtype=np.float64))
     wanted = shares[present] / shares[present].sum()
     weight = np.full(len(logs), 1 / len(logs))
     if sample_weight is not None:
@@ -217,10 +250,16 @@ def fit_class_calibration(
     array([0.9, 0.1])
     """
     transition = np.asarray(transition)
+    if len(class_proba) > MAX_FIT_ROWS:
+        some, sample_weight = _weighted_rows(sample_weight, class_index, len(class_proba))
+        class_proba, label_index, class_index, likelihood = (
+            None if column is None else column[some]
+            for column in (class_proba, label_index, class_index, likelihood)
+        )
     if likelihood is None:
         likelihood = label_likelihood(transition, label_index, class_index)
     rows = transition, likelihood, sample_weight, class_weights, spread_above_one, power
-    share = np.average(class_proba, axis=0, weights=sample_weight)
+    share = mean_of_rows(class_proba, sample_weight)
     found, value = _fit_with_floor(FLOOR * share, class_proba, *rows)
     if class_index is None or not np.any(class_index >= 0):
         return found, value
@@ -233,6 +272,18 @@ def fit_class_calibration(
             break
         (found, value), floor = higher, 2 * floor
     return found, value + _log_known(transition, label_index, class_index, sample_weight)
+
+
+def _weighted_rows(sample_weight, class_index, n_rows) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows of known class, MAX_FIT_ROWS others, and weights that stand for all rows."""
+    is_known = np.zeros(n_rows, dtype=bool) if class_index is None else class_index >= 0
+    others = np.flatnonzero(~is_known)
+    drawn = others[sample_rows(len(others), MAX_FIT_ROWS, random_state=0)]
+    weight = np.ones(n_rows) if sample_weight is None else np.array(sample_weight, float)
+    weight[drawn] *= len(others) / max(len(drawn), 1)
+    is_known[drawn] = True
+    rows = np.flatnonzero(is_known)
+    return rows, weight[rows]
 
 
 def _fit_with_floor(floor, class_proba, *rows) -> tuple[Calibration, float]:
@@ -256,7 +307,7 @@ def _fit_above(
     """Return the correction with a given floor of class_proba, and the log posterior."""
     floor = np.maximum(floor, MIN_CLASS_PROBA)
     class_proba = np.maximum(class_proba, floor)
-    log_share = np.log(np.average(class_proba, axis=0, weights=sample_weight))
+    log_share = np.log(mean_of_rows(class_proba, sample_weight))
     logs = np.log(class_proba, dtype=np.float64) - log_share
     logs -= logs.mean(axis=1, keepdims=True)
     offset = log_share - (0.0 if class_weights is None else np.log(class_weights))

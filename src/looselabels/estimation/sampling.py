@@ -2,6 +2,8 @@
 
 import numpy as np
 
+# that models, encoders of columns and corrections of probabilities are fitted to, by default
+MAX_FIT_ROWS = 200_000
 MAX_NUMBERS = 300_000  # numbers of label_proba that one estimate reads
 
 

@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import (
+    _check_method_params,
     _check_sample_weight,
     _num_samples,
     check_is_fitted,
@@ -25,6 +26,7 @@ from looselabels._validation import short_repr
 from looselabels.annotations import read_annotations
 from looselabels.estimation.calibration import Calibration, relative_to_shares
 from looselabels.estimation.noise import MAX_ROWS as NOISE_ROWS
+from looselabels.estimation.sampling import MAX_FIT_ROWS
 from looselabels.estimation.weighting import multiply_weights
 from looselabels.inference import condition_on_label
 from looselabels.learning.annotated import (
@@ -59,6 +61,7 @@ from looselabels.learning.out_of_sample import (
     label_columns,
     weight_parameter,
 )
+from looselabels.learning.row_sample import choose_rows, score_all_rows, weigh_sample
 from looselabels.learning.training import (
     Rounds,
     Training,
@@ -161,6 +164,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         Which class `predict` returns. "probable": the most probable class, which maximizes
         accuracy. "balanced": the class that maximizes p(class | x) / p(class), which maximizes
         balanced accuracy and finds more rows of rare classes.
+    max_fit_rows : int or None, default=200000
+        About how many rows models learn from. Of a larger table they learn from a random sample:
+        all rows of rare labels, equally many of the others, and groups as a whole. The remaining
+        rows are predicted by the fitted model, so `fit` returns an answer for every row; there is
+        no `refit`. None, or folds as a list in `cv`: all rows. Not with several labels per row.
     n_jobs : int, default=None
         Number of folds to fit in parallel, or of trees of the default forest.
     random_state : int, RandomState or None, default=None
@@ -193,6 +201,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         not used, but predicts the labels about as well. `diagnose` says whether they disagree.
     class_estimator_ : estimator or None
         Estimates p(class | x) after a `refit`; `predict_proba` then uses it.
+    n_fit_rows_ : int
+        How many rows models learned from (see `max_fit_rows`); 0 if none was fitted.
     n_rounds_ : int
         How often a model learned the classes.
     class_prior_ : array
@@ -248,6 +258,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         calibrate="classes",
         refit=True,
         decide="probable",
+        max_fit_rows=MAX_FIT_ROWS,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -263,6 +274,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.calibrate = calibrate
         self.refit = refit
         self.decide = decide
+        self.max_fit_rows = max_fit_rows
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -315,20 +327,25 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             design = self._design(y, _check_weight(sample_weight, X), estimator, known_classes)
             design = design._replace(groups=group_rows(X, groups))
             fit_params["groups"] = groups
+            rows = self._rows_to_fit(design)
             with steps(*_costs(design, self.refit)) as begin:
                 begin("predicting labels")
                 training, estimator, scores, rivals = self._choose_estimator(
-                    estimator, X, y, design, fit_params
+                    estimator, *_some(rows, X, y, design, fit_params)
                 )
+                if rows is not None:
+                    scores = score_all_rows(estimator, X, design, rows, scores)
+                    rivals = {name: weigh_sample(design, rows, s) for name, s in rivals.items()}
                 begin("inferring classes")
                 model = model_labels(design, scores)
                 self.rival_wrong_shares_ = _wrong_shares(design, rivals)
                 found = decouple(scores, model, self.calibrate)
                 begin("learning classes")
-                rounds = self._rounds(training, model)
+                rounds = Rounds(0) if rows is not None else self._rounds(training, model)
                 begin("learning classes")
                 found = learn_in_rounds(training, scores, found, self.calibrate, rounds)
             self.n_rounds_ = rounds.number
+            self.n_fit_rows_ = len(design.label_index if rows is None else rows)
             return self._keep(estimator, design, scores, found)
 
     def fit_from_proba(self, label_proba, y, sample_weight=None, *, known_classes=None):
@@ -351,6 +368,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 )
             validate_data(self, label_proba, skip_check_array=True)
             self.n_rounds_, self.candidate_losses_, self.rival_wrong_shares_ = 0, None, {}
+            self.n_fit_rows_ = 0
             scores = score_labels(design, label_proba)
             found = decouple(scores, model_labels(design, scores), self.calibrate)
             return self._keep(estimator, design, scores, found)
@@ -381,16 +399,17 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _fit_to_answers(self, estimator, X, design, groups, fit_params):
         """Fit to several labels per row; if X is None, without features."""
         self.candidate_losses_, self.rival_wrong_shares_ = None, {}
-        design = count_copies_once(design)
+        self.n_fit_rows_ = 0 if X is None else len(design.annotations)
+        design, rough = count_copies_once(design)
         if X is None:
             warn_if_answers_cannot_be_compared(design)
-            return self._keep_answers(None, design, None, None, infer_from_answers(design))
+            return self._keep_answers(None, None, None, infer_from_answers(design))
         (X,) = indexable(X)
         if _num_samples(X) != len(design.annotations):
             raise ValueError(f"X has {_num_samples(X)} rows; Y has {len(design.annotations)}.")
         check_distinct_columns(X)
         validate_data(self, X, skip_check_array=True)
-        found = infer_from_answers(design, tol=ROUGH)
+        found = infer_from_answers(design, rough, tol=ROUGH)
         labels = design_consensus(design, found.inference)._replace(groups=group_rows(X, groups))
         consensus, fit_params["groups"] = consensus_labels(labels), groups
         with steps(1, 4) as begin:
@@ -401,10 +420,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 )
             begin("learning classes")
             n_rounds = self.refit if training.can_learn_classes(max_rows=np.inf) else 0
-            found = learn_from_answers(
-                training, estimator, scores, design, found, self.calibrate, n_rounds
-            )
-        return self._keep_answers(estimator, design, labels, scores, found)
+            found = learn_from_answers(training, estimator, scores, found, self.calibrate, n_rounds)
+        return self._keep_answers(estimator, labels, scores, found)
 
     def _design(self, y, sample_weight, estimator, known_classes):
         """Read the parameters that say something about labels; they are not read again."""
@@ -494,6 +511,27 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             and not set(fit_params) - {weight_name(estimator)}
         )
 
+    def _rows_to_fit(self, design):
+        """Return the rows that models learn from, in increasing order; None: all."""
+        if not (
+            self.cv is None or isinstance(self.cv, Integral | str) or hasattr(self.cv, "split")
+        ):
+            return None  # folds that number all rows
+        weights, index = design.label_weights, design.label_index
+        if self.label_weights is None and not isinstance(self.estimator, FrozenEstimator):
+            weights = uninformative_weights(design)
+        weight = multiply_weights(design.sample_weight, None if weights is None else weights[index])
+        rows = choose_rows(
+            index,
+            self.max_fit_rows,
+            is_learned=None if weight is None else weight > 0,
+            groups=None if design.groups is None else design.groups.group_index,
+            random_state=self.random_state,
+        )
+        if rows is not None:
+            self._print(f"models learn from {len(rows):,} of {len(index):,} rows")
+        return rows
+
     def _rounds(self, training, model):
         """Return how often a model learns the classes."""
         if not training.can_learn_classes() or self.label_weights is not None:
@@ -502,9 +540,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             return Rounds(int(self.refit))
         return choose_rounds(training, model, self.calibrate)
 
-    def _keep_answers(self, estimator, design, labels, scores, found):
+    def _keep_answers(self, estimator, labels, scores, found):
         """Set the fitted attributes for several labels per row."""
-        model, inference = model_answers(design, found), found.inference
+        model, design, inference = model_answers(found), found.design, found.inference
         self.estimator_, self.class_estimator_ = estimator, found.class_estimator
         self.label_design_, self.label_scores_, self._learned = labels, scores, None
         self.annotation_design_, self.annotator_inference_ = design, inference
@@ -649,6 +687,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             raise ValueError(
                 f"refit must be True, False or a number of rounds; it is {short_repr(self.refit)}."
             )
+        most = self.max_fit_rows
+        if most is not None and not (isinstance(most, Integral) and int(most) >= 2):
+            raise ValueError(
+                f"max_fit_rows must be 2 or more, or None for all rows; it is {short_repr(most)}."
+            )
         if self.decide not in ("probable", "balanced"):
             raise ValueError(
                 f"decide must be 'probable' or 'balanced'; it is {short_repr(self.decide)}."
@@ -721,6 +764,14 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self._estimator_or_default()).input_tags
         return tags
+
+
+def _some(rows, X, y, design, fit_params):
+    """Return the same rows of everything that belongs to rows; None: all of them."""
+    if rows is None:
+        return X, y, design, fit_params
+    fit_params = _check_method_params(X, fit_params, indices=rows)
+    return _safe_indexing(X, rows), _safe_indexing(y, rows), design.take(rows), fit_params
 
 
 def _wrong_shares(design, rivals):

@@ -20,6 +20,7 @@ from looselabels.estimation.calibration import (
     fit_class_calibration,
     fit_label_calibration,
     fit_shares,
+    mean_of_rows,
 )
 from looselabels.estimation.weighting import (
     class_weights,
@@ -170,7 +171,7 @@ def _with_found_prior(model, class_proba, scores) -> LabelModel:
     """
     if model.sources.class_prior != ESTIMATED or model.class_prior_interval is not None:
         return model
-    prior = np.average(class_proba, axis=0, weights=scores.sample_weight)
+    prior = mean_of_rows(class_proba, scores.sample_weight)
     return model._replace(class_prior=prior)
 
 

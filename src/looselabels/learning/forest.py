@@ -35,19 +35,27 @@ from looselabels.learning.trees import (
 )
 from looselabels.learning.unchanged import unchanged_on_failure
 
+MAX_DRAWN = 50_000  # rows per tree; 200 trees of so many rows take up to 2 GB with ten labels
 MAX_REFIT_ROWS = 5_000  # per tree; with more rows a refit gained nothing (ARCHITECTURE.md)
 
 
 def draw_sizes(counts, draw) -> np.ndarray:
     """Return how many rows of each label a tree draws: m_s = min(n_s, draw · median count).
 
+    If these are more than MAX_DRAWN in total, every label is reduced by the same factor.
+
     >>> draw_sizes(np.array([20, 30, 50, 5000]), 2)
     array([20, 30, 50, 60])
+    >>> draw_sizes(np.array([100_000, 300_000]), np.inf)
+    array([12500, 37500])
     """
     others = np.sort(counts)[:-1]
-    if not len(others):
-        return counts
-    return np.minimum(counts, np.ceil(draw * np.median(others))).astype(int)
+    sizes = counts
+    if len(others):
+        sizes = np.minimum(counts, np.ceil(draw * np.median(others))).astype(int)
+    if sizes.sum() <= MAX_DRAWN:
+        return sizes
+    return np.ceil(sizes * (MAX_DRAWN / sizes.sum())).astype(int)
 
 
 class BalancedForestClassifier(ClassifierMixin, DrawnForest):
@@ -65,7 +73,8 @@ class BalancedForestClassifier(ClassifierMixin, DrawnForest):
         The most rows of one label that a tree sees, in multiples of the median count of all labels
         but the most frequent. A more frequent label is reduced to that, with a fresh draw for each
         tree. If all labels are about equally frequent, this is an ordinary forest. 1 or more;
-        inf reduces no label.
+        inf reduces no label. A tree draws at most about 50,000 rows: if there are more, each label
+        is reduced by the same factor.
     min_samples_leaf : "auto", int or float, default="auto"
         The smallest number of rows in a leaf. "auto" chooses how many rows a prediction rests on by
         how well it predicts the labels of out-of-bag rows.

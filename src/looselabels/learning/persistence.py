@@ -68,7 +68,7 @@ TRANSITIONS = "transitions"  # a further array: those of the annotators, if ther
 ESTIMATORS = ("default", "given", "elsewhere", "none")
 PLAIN_PARAMETERS = (
     *("negative", "noise", "cv", "calibrate", "refit", "decide"),
-    *("n_jobs", "random_state", "verbose"),
+    *("max_fit_rows", "n_jobs", "random_state", "verbose"),
 )
 
 # Types of common classifiers that skops asks about, in its oldest and newest versions. None of them
@@ -181,8 +181,8 @@ def load(path, *, trusted=()) -> DecoupledClassifier:
     path = Path(path)
     if path.is_file():
         raise ValueError(f"{path} is a file; load reads the folder that save wrote, not a pickle.")
+    left = left_behind(resolved(path))  # waits for a save that is replacing the folder
     if not path.exists():
-        left = left_behind(resolved(path))
         hint = "" if left is None else f" A save that was killed left the old model in {left}."
         raise FileNotFoundError(
             f"{path} does not exist; load reads the folder that save wrote.{hint}"

@@ -1,6 +1,8 @@
 """Independent tasks in parallel, by joblib; a killed process costs time, but no result."""
 
 import warnings
+from concurrent.futures import Future
+from functools import cache
 
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -49,5 +51,68 @@ def _results(function, arguments, n_jobs, prefer):
     """
     backend, _ = get_active_backend()
     how = {"prefer": prefer} if backend.supports_return_generator else {"backend": "threading"}
+    if uses_dask():
+        how["backend"] = dask_backend(backend.client)
     run = Parallel(n_jobs, return_as="generator", **how)
     return run(delayed(function)(*one) for one in arguments)
+
+
+# ---------------------------------------------------------------------------------- a Dask cluster
+
+
+def uses_dask() -> bool:
+    """Return whether joblib's backend for Dask is active, as in ``parallel_config("dask")``."""
+    return "Dask" in type(get_active_backend()[0]).__name__
+
+
+def dask_backend(client=None):
+    """Return joblib's backend for a client of Dask, but one that reports lost tasks.
+
+    joblib 1.6 waits without end for a task whose workers have died, because nothing tells it.
+    """
+    return _dask_backend_class()(client=client)
+
+
+@cache
+def _dask_backend_class():
+    from joblib._dask import DaskDistributedBackend  # needs Dask
+
+    class DaskBackend(DaskDistributedBackend):
+        def submit(self, func, callback=None):
+            def report(done):
+                if done.exception() is not None:
+                    callback(done)  # joblib calls it for results only
+
+            future = super().submit(func, callback)
+            future.add_done_callback(report)
+            return future
+
+        def retrieve_result_callback(self, out):
+            lost = out.exception() if isinstance(out, Future) else out
+            if isinstance(lost, BaseException):
+                raise _plain_error(lost) from lost
+            return super().retrieve_result_callback(out)
+
+        def get_nested_backend(self):
+            return type(self)(client=self.client), -1
+
+        def __reduce__(self):
+            return dask_backend, ()
+
+    return DaskBackend
+
+
+def _plain_error(error):
+    """Return what happened to a task of Dask in one line."""
+    name = type(error).__name__
+    if name == "KilledWorker":
+        return ChildProcessError(
+            "Every Dask worker that tried one of the fits died. If memory ran out, use workers "
+            "with more memory, or fewer rows."
+        )
+    if "Cancelled" in name or name == "CommClosedError":
+        return ConnectionError(
+            "The Dask cluster lost data or its scheduler during a fit. Check that the scheduler "
+            "and its workers run, and fit again."
+        )
+    return error
