@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint types check-slow test-oldest test-newest docs bench mutants fuzz quality reproduce reproduce-quick clean
+.PHONY: help demo test lint types check-slow test-oldest test-newest docs package bench mutants fuzz quality reproduce reproduce-quick clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -22,7 +22,7 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	$(BIN)/mypy
 
-check-slow: $(VENV)/.test $(VENV)/.bench $(VENV)/.docs  ## Run the slow tests
+check-slow: $(VENV)/.test $(VENV)/.bench $(VENV)/.docs $(VENV)/.package  ## Run the slow tests
 	$(BIN)/python -m pytest -m slow
 
 test-oldest:  ## Run the tests with the oldest supported versions (Python 3.11)
@@ -38,6 +38,12 @@ test-newest:  ## Run the tests with the newest versions (PYTHON=python3.13)
 docs: $(VENV)/.docs  ## Build the documentation site in build/docs, without network
 	$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs
 	@echo "Open build/docs/index.html"
+
+package: $(VENV)/.package  ## Build wheel and sdist in dist/, and try them in empty environments
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tests/package.py --python $(PYTHON)
 
 bench: $(VENV)/.bench  ## Print the speed tables of benchmarks/README.md
 	$(BIN)/python benchmarks/bench_infer.py
@@ -67,7 +73,7 @@ reproduce-quick: $(VENV)/.test  ## Run a small part of them (under 3 minutes), i
 	$(BIN)/python -m experiments plot --results experiments/results/quick --out experiments/results/quick
 
 clean:  ## Remove the virtual environment and caches
-	rm -rf build docs/gallery docs/_generated $(VENV) .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/gallery docs/_generated $(VENV) .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
