@@ -2,7 +2,7 @@
 
     python benchmarks/bench_gpu.py              # everything; needs CuPy and about 40 GB on the GPU
     python benchmarks/bench_gpu.py --quick      # small sizes, to test the script
-    python benchmarks/bench_gpu.py --only joint -o table.md
+    python benchmarks/bench_gpu.py --only joint > table.md
 
 The floor of a pass is the time of reading label_proba and class_proba and of writing class_proba
 and the gaps, at the bandwidth of a copy on the same device.
@@ -11,7 +11,6 @@ and the gaps, at the bandwidth of a copy on the same device.
 import argparse
 import time
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
@@ -181,24 +180,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
     parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("-o", "--output", type=Path, help="also write the output to this file")
     options = parser.parse_args()
-    sizes, lines = QUICK if options.quick else Sizes(), []
-
-    def show(line):
-        print(line, flush=True)
-        lines.append(line)
-
     bandwidth = copy_bandwidth(2**27 if options.quick else 2**32)
     name = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode()
-    show(f"{name}, copy at {bandwidth / 1e12:.2f} TB/s, CuPy {cupy.__version__}; {machine()}.\n")
-    show(f"| {' | '.join(COLUMNS)} |")
-    show("|---" * len(COLUMNS) + "|")
+    print(f"{name}, copy at {bandwidth / 1e12:.2f} TB/s, CuPy {cupy.__version__}; {machine()}.\n")
+    print(f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|", flush=True)
     for section in options.only:
-        for row in SECTIONS[section](sizes, bandwidth):
-            show(f"| {section} | {' | '.join(row)} |")
-    if options.output:
-        options.output.write_text("\n".join(lines) + "\n")
+        for row in SECTIONS[section](QUICK if options.quick else Sizes(), bandwidth):
+            print(f"| {section} | {' | '.join(row)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benchmarks/bench_infer.py              # everything
     python benchmarks/bench_infer.py --quick      # small sizes, to test the script
-    python benchmarks/bench_infer.py --only joint em -o table.md
+    python benchmarks/bench_infer.py --only joint em > table.md
 
 Each section simulates data, and times `infer` and another method on the same arrays. Short
 measurements are repeated, and the fastest is used. Compilation is timed separately. A section
@@ -378,23 +378,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
     parser.add_argument("--quick", action="store_true", help="small sizes, less than a minute")
-    parser.add_argument("-o", "--output", type=Path, help="also write the output to this file")
     options = parser.parse_args()
     ignore_expected_warnings()
-    lines = []
-
-    def show(line):
-        print(line, flush=True)
-        lines.append(line)
-
     with tempfile.TemporaryDirectory() as empty:
         os.environ["NUMBA_CACHE_DIR"] = empty  # an empty cache, to measure compilation
         seconds, _ = best_time(warm_up, max_calls=1)
-        show(f"{machine()}. Compilation, once: {timed(seconds)}.\n")
+        print(f"{machine()}. Compilation, once: {timed(seconds)}.\n", flush=True)
         for line in table(options.only, QUICK if options.quick else Sizes()):
-            show(line)
-    if options.output:
-        options.output.write_text("\n".join(lines) + "\n")
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,24 @@
 """Time rows that are read block by block, or are in Dask, relative to the same rows in memory.
 
-    python benchmarks/bench_scale.py              # everything (10 minutes, 3 GiB of memory)
+    python benchmarks/bench_scale.py              # everything (an hour, 4 GiB of memory)
     python benchmarks/bench_scale.py --quick      # small sizes, to test the script
     python benchmarks/bench_scale.py --only stream
 
 All times of a row are from one run on one machine. Times of blocks include reading label_proba from
-a file and writing class_proba to another. Dask has two workers with one thread each; rows in memory
-use one thread per core.
+a file and writing class_proba to another. `table` is the command from reading a Parquet file to
+writing results. Dask has two workers with one thread each; rows in memory use one thread per core.
 """
 
 import argparse
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from importlib.util import find_spec
+from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import NamedTuple
 
 import numpy as np
@@ -40,15 +43,17 @@ from simulate import confusion, joint_problem, partial_transition, simulate
 
 COLUMNS = ("", "case", "time", "compared with", "ratio", "target", "remarks")
 BLOCK = 100_000  # rows
+N_COLUMNS = 20
 
 
 class Sizes(NamedTuple):
     joint_rows: int = 200_000
     known_rows: int = 10**7
     linear_rows: tuple = (10**5, 10**6, 10**7)
+    tables: tuple = ((500_000, "auto"), (5_000_000, "auto"), (5_000_000, "forest"))
 
 
-QUICK = Sizes(20_000, 100_000, (10**4, 10**5))
+QUICK = Sizes(20_000, 100_000, (10**4, 10**5), ((500, "auto"),))
 
 
 # ------------------------------------------------------------------------------------- the sections
@@ -90,9 +95,8 @@ def read_joint(folder, transition):
 
 
 def read_known(folder, transition):
-    found = infer(Blocks.from_npy(f"{folder}/rows.npy"), transition)
-    found.class_proba.to_npy(f"{folder}/classes.npy")
-    return found.n_iter + 1
+    rows = Blocks.from_npy(f"{folder}/rows.npy")
+    return infer(rows, transition, out=f"{folder}/classes.npy").n_iter
 
 
 def read_class_proba(folder, transition):
@@ -139,6 +143,52 @@ def memory_of_blocks(n_rows):
     return memory("VmHWM") - before
 
 
+def table(sizes: Sizes):
+    """Time `looselabels audit` of tables that are larger than the sample that models learn from."""
+    for n_rows, model in sizes.tables:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "table.parquet")
+            write_table(file, n_rows)
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
+                seconds, cpu, peak = fresh.submit(audit_table, str(file), model).result()
+            size = file.stat().st_size
+        case = f"audit of {n_rows:,} rows × {N_COLUMNS} columns, --model {model}"
+        remarks = f"{timed(cpu)} of processor time; peak memory {peak / 2**20:,.0f} MiB"
+        compared = f"file: {size / 2**20:,.0f} MiB"
+        yield case, timed(seconds), compared, f"{peak / 2**30:.2f} GiB", "< 4 GiB", remarks
+
+
+def write_table(file, n_rows):
+    """Write Gaussian samples of three classes, one label in ten drawn at random, in blocks."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng, writer = np.random.default_rng(0), None
+    means = 0.8 * rng.normal(size=(3, N_COLUMNS))
+    for start in range(0, n_rows, BLOCK):
+        classes = rng.integers(3, size=min(BLOCK, n_rows - start))
+        X = (means[classes] + rng.normal(size=(len(classes), N_COLUMNS))).astype(np.float32)
+        is_random = rng.random(len(classes)) < 0.1
+        labels = np.where(is_random, rng.integers(3, size=len(classes)), classes)
+        columns = {f"x{i}": column for i, column in enumerate(X.T)}
+        block = pa.table(columns | {"label": np.array(["cat", "dog", "fox"])[labels]})
+        writer = writer or pq.ParquetWriter(file, block.schema)
+        writer.write_table(block)
+    writer.close()
+
+
+def audit_table(file, model):
+    """Return the elapsed time, processor time and peak memory of an audit, in a fresh process."""
+    from looselabels.command.cli import run
+
+    options = ["--label", "label", "--model", model, "--jobs", "2", "--quiet", "--json"]
+    start = perf_counter()
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as errors:
+        if run(["audit", file, *options, "-o", f"{file}-audit"]):
+            raise RuntimeError(errors.getvalue())
+    return perf_counter() - start, process_time(), memory("VmHWM")
+
+
 def dask(sizes: Sizes):
     """Time two workers of a local cluster that hold the rows, and two threads on the same rows."""
     if not find_spec("distributed"):
@@ -152,6 +202,7 @@ def dask(sizes: Sizes):
     with tempfile.TemporaryDirectory() as folder, cluster, Client(cluster):
         for name, n_rows, run in cases:
             transition, file = confusion(10), Path(folder, "rows.npy")
+            block = min(BLOCK, n_rows // 8)  # four or more for each worker
             label_proba, _ = simulate(n_rows, transition)
             np.save(file, label_proba)
             alone, expected = best_time(partial(run, label_proba, transition), max_calls=2)
@@ -160,12 +211,12 @@ def dask(sizes: Sizes):
             rows = dask.array.map_blocks(
                 read_rows,
                 str(file),
-                chunks=dask.array.core.normalize_chunks((BLOCK, 10), (n_rows, 10)),
+                chunks=dask.array.core.normalize_chunks((block, 10), (n_rows, 10)),
                 dtype=float,
                 meta=np.empty((0, 0)),
             ).persist()
             wait(rows)
-            run(rows[: 2 * BLOCK], transition)  # loads compiled code on both workers
+            run(rows[: 2 * block], transition)  # loads compiled code on both workers
             seconds, found = best_time(partial(run, rows, transition), max_calls=2)
             again, _ = best_time(lambda f=found: f.class_proba.sum(axis=0).compute(), max_calls=1)
             remarks = f"passes {found.n_iter}, in memory {passes}; reading class_proba "
@@ -181,7 +232,7 @@ def read_rows(file, block_info=None):
 
 # --------------------------------------------------------------------------- measuring and printing
 
-SECTIONS = {section.__name__: section for section in (stream, linear, dask)}
+SECTIONS = {section.__name__: section for section in (stream, linear, table, dask)}
 
 
 def main():

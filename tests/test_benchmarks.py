@@ -14,7 +14,10 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
     ("script", "rows"),
     [
         ("bench_infer.py", ["joint", "em", "small", "known", "linear", "adam"]),
-        ("bench_scale.py", ["stream | joint", "stream | known T", "linear", "dask"]),
+        (
+            "bench_scale.py",
+            ["stream | joint", "stream | known T", "linear", "table | audit", "dask"],
+        ),
         ("bench_classifier.py", ["out of bag", "3 folds"]),
         ("bench_audit.py", ["cross-prediction 2", "auditing", "all of these", "saving"]),
         ("quality_noise.py", ["wine | forest", "wine | linear", "classes"]),
@@ -30,6 +33,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
             ["digits | 7 | forest", "digits | 1 | linear", "all", "closest, of 4 cells"],
         ),
         ("quality_annotators.py run --redo looselabels", ["digits, 20 annotators, 3 per row | "]),
+        ("quality_annotator_intervals.py", ["one label set | 20", "rules that abstain | 40"]),
         (
             "bench_density.py",
             ["one bandwidth", "200 columns", "13 bandwidths", "one KernelDensity"],
