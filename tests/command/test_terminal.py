@@ -91,6 +91,29 @@ def test_an_interruption_of_the_fit_leaves_nothing_and_says_so_in_one_line(tmp_p
     assert os.listdir(tmp_path) == ["data.csv"]
 
 
+def test_threads_that_are_still_at_work_do_not_abort_the_process(tmp_path):
+    code = (
+        "import threading, time\n"
+        "import numpy as np\n"
+        "from sklearn.tree import DecisionTreeClassifier\n"
+        "from looselabels.command import cli\n"
+        "X = np.random.default_rng(0).normal(size=(50, 5))\n"
+        "def fit_trees():\n"
+        "    while True:\n"
+        "        DecisionTreeClassifier().fit(X, np.arange(50) % 9)\n"
+        "def run():\n"
+        "    for _ in range(20):\n"
+        "        threading.Thread(target=fit_trees, daemon=True).start()\n"
+        "    time.sleep(0.3)\n"
+        "    print('the end', end='')\n"
+        "    return 130\n"
+        "cli.run = run\n"
+        "cli.entry()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"the end", b"")
+
+
 def test_a_path_is_shown_relative_to_the_current_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert str(shortest(tmp_path / "out" / "report.html")) == "out/report.html"

@@ -3,6 +3,7 @@
 Heavy modules are imported when a command needs them, so that --help is fast.
 """
 
+import atexit
 import io
 import re
 import signal
@@ -41,6 +42,7 @@ from looselabels.command.options import (
 )
 from looselabels.command.terminal import (
     drop_broken_stdout,
+    leave,
     open_closed_streams,
     print_line,
     progress,
@@ -93,16 +95,19 @@ def run(arguments=None) -> int:
 
 def entry():
     """Run the command as a program."""
+    code = BUG
 
     def terminate(_signal, _frame):
         raise Terminated
 
     signal.signal(signal.SIGTERM, terminate)
+    atexit.register(lambda: leave(code))  # registered first, so that it is called last
     open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # show a code for a character that it lacks
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run())
+    code = run()
+    sys.exit(code)
 
 
 def _line_and_code(error):

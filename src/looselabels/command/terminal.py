@@ -4,6 +4,7 @@ import os
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -64,3 +65,15 @@ def drop_broken_stdout() -> None:
     except (AttributeError, OSError, ValueError):
         with suppress(AttributeError, OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def leave(code: int) -> NoReturn:
+    """End the process, and do not wait for threads that are still at work, as after Ctrl-C.
+
+    Python would stop them in the middle of what they do, and C++ code, as in the trees of
+    scikit-learn, then aborts the process.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+    os._exit(code)
