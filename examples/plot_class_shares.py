@@ -4,7 +4,7 @@ How many unlabeled rows are positive?
 
 Some malignant tumors have a label; all other rows have none. The share of malignant tumors is
 estimated from these labels alone, with an interval, for different label rates. With the lowest
-rate, the estimate rests on 41 labels, and its interval misses the truth.
+rate, the estimate is based on 41 labels, and its interval misses the truth.
 """
 
 import matplotlib.pyplot as plt

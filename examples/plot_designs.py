@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 from looselabels import Transition
 
 # %%
-# ``partial`` is for classes that are labeled at times. A class that is never labeled is
+# ``partial`` is for classes of which only some rows are labeled. A class that is never labeled is
 # ``negative``: its rows are among the unlabeled ones.
 meanings = {"s1": "dog", "s2": "cat", "s3": {"-": 0.8, "dog": 0.1, "cat": 0.1}, "s4": ["-", "dog"]}
 rates = {"a": 0.1, "b": 0.2, "c": 0.3}

@@ -3,8 +3,9 @@ From p(label | x) to p(class | x)
 =================================
 
 Half of the positive rows have a label, and no negative row has one. Elkan and Noto divide
-p(label | x) by the label rate. A noisy estimate of p(label | x) can then exceed 1. ``infer`` finds
-the most likely probability instead, which is the same number wherever that is possible.
+p(label | x) by the label rate. If the estimate of p(label | x) is above the label rate, the
+quotient is above 1. ``infer`` finds the most likely class probability instead. It equals the
+quotient where that is at most 1.
 """
 
 import matplotlib.pyplot as plt

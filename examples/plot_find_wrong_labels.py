@@ -2,7 +2,7 @@
 Find wrong labels if nothing is known about them
 ================================================
 
-90 of 1,797 handwritten digits have a wrong label. We do not say which ones, and not how many. The
+90 of 1,797 handwritten digits have a wrong label. We specify neither which ones nor how many. The
 audit estimates how many labels are wrong, ranks them, and suggests a class for each.
 """
 

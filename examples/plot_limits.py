@@ -22,7 +22,7 @@ rates = {
 }
 
 # %%
-# In both cases the average rate is specified, which is all that a transition can express.
+# In both cases we specify the average rate: a transition cannot express more.
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained", sharey=True)
 for ax, (name, rate) in zip(axes, rates.items(), strict=True):
     labels = np.where(rng.random(len(y)) < rate, 1 - y, y)

@@ -34,7 +34,7 @@ trees = ExtraTreesClassifier(100, min_samples_leaf=10, random_state=0)
 clf = DecoupledClassifier(trees, transition, refit=False, random_state=0).fit(X, labels)
 
 # %%
-# The trees alone predict the most probable label. Its most probable class is our baseline.
+# As a baseline, take the most probable label, and then the most probable class of this label.
 class_of_label = clf.classes_[clf.transition_.reverse(clf.class_prior_).argmax(axis=1)]
 baseline = class_of_label[clf.predict_label_proba(X_test).argmax(axis=1)]
 predicted = clf.predict(X_test)

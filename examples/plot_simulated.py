@@ -2,9 +2,10 @@
 From regions of labels to regions of classes
 ============================================
 
-Four Gaussians are four classes. Three of them are labeled at times, with some errors; the fourth
-never is. Most rows are unlabeled, so the most probable label is "unlabeled" almost everywhere. With
-the transition, the regions of the four classes appear. This is the simulation of the paper.
+Four Gaussians are four classes. Some rows of three classes are labeled, with some errors; the
+fourth class never is. Most rows are unlabeled, so the most probable label is "unlabeled" almost
+everywhere. With the transition, the regions of the four classes appear. This is the simulation of
+the paper.
 """
 
 import matplotlib.pyplot as plt

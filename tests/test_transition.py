@@ -323,7 +323,7 @@ def test_noise_can_be_given_with_the_labels():
         (["a", "b"], {"sample_weight": [1, np.nan]}, r"sample_weight .* finite .*; row 1 is nan"),
         (["a", "b"], {"sample_weight": [1]}, r"sample_weight has shape \(1,\); 2 rows need"),
         (["a", "b"], {"sample_weight": ["x", 1]}, "sample_weight must be an array of numbers"),
-        (["a", "b"], {"sample_weight": [0, 0]}, "sample_weight must have a positive number"),
+        (["a", "b"], {"sample_weight": [0, 0]}, "sample_weight must contain a positive number"),
     ],
 )
 def test_a_bad_column_of_labels_is_named(y, options, message):
@@ -880,7 +880,7 @@ def test_json_comes_back_as_an_equal_transition(t):
         (None, "text is not the JSON of a transition"),
         ("[1]", r"text has schema \[1\]; this version reads schema 1"),
         ('{"schema": 2}', "text has schema 2; this version reads schema 1"),
-        ('{"schema": 1, "schema": 1}', "the key 'schema' is there twice"),
+        ('{"schema": 1, "schema": 1}', "the key 'schema' occurs twice"),
         ('{"schema": 1, "classes": ["a"]}', r"text lacks \['labels', 'proba'\]"),
         (
             '{"schema": 1, "classes": [], "labels": [], "proba": [], "noise": 1}',

@@ -97,7 +97,10 @@ def test_scores_of_single_precision_are_normalized():
         ((ROWS, [True, False, True]), "label_index must hold integers; its type is bool"),
         ((ROWS, [0, 0, 1], [1, 1]), r"sample_weight has shape \(2,\); 3 rows need \(3,\)"),
         ((ROWS, [0, 0, 1], [1, np.nan, 1]), "sample_weight must hold .*; row 1 is nan"),
-        ((ROWS, [0, 0, 1], [0, 0, 0]), "sample_weight must have a positive number; all are zero"),
+        (
+            (ROWS, [0, 0, 1], [0, 0, 0]),
+            "must contain a positive number; all are zero",
+        ),
     ],
 )
 def test_bad_scores_are_named(arguments, message):
@@ -153,7 +156,9 @@ def test_a_class_prior_is_a_distribution_over_the_classes():
 def test_pseudocounts_keep_the_promises_of_the_transition():
     transition = np.array([[1.0, 0.0], [0.5, 0.5]])
     assert check_pseudocounts([[3, 0], [1, 1]], transition).tolist() == [[3, 0], [1, 1]]
-    with pytest.raises(ValueError, match=r"must be 0 where the transition is 0 .* row 0, column 1"):
+    with pytest.raises(
+        ValueError, match=r"must be 0 where the transition is 0, .* row 0, column 1"
+    ):
         check_pseudocounts([[3, 1], [1, 1]], transition)
 
 
@@ -189,5 +194,5 @@ def test_json_is_strict():
     for text in ("NaN", "[Infinity]", "-Infinity"):
         with pytest.raises(ValueError, match="is not allowed"):
             parse_json(text)
-    with pytest.raises(ValueError, match="the key 'a' is there twice"):
+    with pytest.raises(ValueError, match="the key 'a' occurs twice"):
         parse_json('{"b": {"a": 1, "a": 1}}')

@@ -46,7 +46,7 @@ def count_table(scores):
             found = counted(scores, [p for _, ps in pairs for p in ps], problem, method)
             if found is not None:
                 rows.append([problem, method, *found])
-    header = ["median error", "within 25 %", "interval holds the truth", "median width"]
+    header = ["median error", "within 25 %", "interval contains the truth", "median width"]
     return markdown(["problem", "method", *header], rows)
 
 

@@ -1,7 +1,8 @@
-"""How much of long work is done, for whoever listens.
+"""Progress of long work: functions report it, and a caller can listen.
 
-A function divides its work into steps; the functions that it calls divide these further. It need
-not know who calls it, or what share of all work it is. If nobody listens, nothing happens.
+A function divides its work into steps; the functions that it calls divide these further. It does
+not have to know who calls it, or which share of all work it does. If nobody listens, nothing
+happens.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator

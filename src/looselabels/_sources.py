@@ -87,7 +87,7 @@ def scan(label_proba, sample_weight, n_labels) -> RowFacts:
         partial(_check_block, n_labels=n_labels), _add_facts, label_proba, sample_weight
     )
     if facts.max_weight == 0:
-        raise ValueError("sample_weight must have a positive number; all are zero.")
+        raise ValueError("sample_weight must contain a positive number; all are zero.")
     return facts
 
 

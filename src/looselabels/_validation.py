@@ -182,9 +182,9 @@ def check_pseudocounts(pseudocounts, transition) -> np.ndarray:
     if broken.any():
         row, column = np.argwhere(broken)[0]
         raise ValueError(
-            f"pseudocounts must be 0 where the transition is 0 (a zero is a promise); row {row}, "
-            f"column {column} is {counts[row, column]}. Give the transition a small probability "
-            "there if the class can have this label."
+            "pseudocounts must be 0 where the transition is 0, because the class never has the "
+            f"label; row {row}, column {column} is {counts[row, column]}. Give the transition a "
+            "small probability there if the class can have this label."
         )
     return counts
 
@@ -200,7 +200,7 @@ def check_sample_weight(sample_weight, rows):
         )
     check_entries("sample_weight", weight)
     if not weight.any():
-        raise ValueError("sample_weight must have a positive number; all are zero.")
+        raise ValueError("sample_weight must contain a positive number; all are zero.")
     return array_namespace(rows).asarray(weight, device=device(rows))
 
 
@@ -295,7 +295,7 @@ def parse_json(text, **options):
     >>> parse_json('{"a": 1, "a": 2}')
     Traceback (most recent call last):
     ...
-    ValueError: the key 'a' is there twice
+    ValueError: the key 'a' occurs twice
     """
     return json.loads(
         text, parse_constant=_refuse_constant, object_pairs_hook=_distinct_keys, **options
@@ -310,5 +310,5 @@ def _distinct_keys(pairs):
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
-        raise ValueError(f"the key {short_repr(twice)} is there twice")
+        raise ValueError(f"the key {short_repr(twice)} occurs twice")
     return found

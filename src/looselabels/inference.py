@@ -435,8 +435,8 @@ def _check_pair(label_proba, transition):
 def _check_out(out, label_proba):
     if out is not None and not isinstance(label_proba, Blocks):
         raise TypeError(
-            f"out is only for rows in Blocks; label_proba is {type(label_proba).__name__}. Leave "
-            "out `out`, and write class_proba of the result to a file."
+            f"out is only for rows in Blocks; label_proba is {type(label_proba).__name__}. Remove "
+            "the argument out, and write class_proba of the result to a file."
         )
 
 

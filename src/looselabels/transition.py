@@ -706,7 +706,7 @@ def uninformative_labels(transition) -> np.ndarray:
 
 
 def guess_meanings(transition) -> np.ndarray:
-    """Return which labels are right for which classes, as far as names and numbers tell it.
+    """Return which labels are right for which classes, as far as names and numbers show it.
 
     The result has shape (n_labels, n_classes). `Transition.is_right` is better: it also knows what
     was specified.

@@ -487,7 +487,7 @@ def test_labels_that_were_taken_to_be_right_are_not_counted(fit_to, name, parame
         assert found.why_no_count is None
         return
     assert found.why_no_count == (
-        "Labels were taken to be right: noise is 0. "
+        "Labels were assumed to be right, because noise is 0. "
         "Fit with noise='estimate' to look for wrong labels."
     )
     assert found.summary()["wrong"] == NO_NUMBERS | {"why_no_count": found.why_no_count}
@@ -568,7 +568,7 @@ def positive(some_positive):
 
 def test_if_a_class_is_never_labeled_unlabeled_rows_are_in_question(positive):
     assert positive.question == positive.summary()["question"] == "unlabeled"
-    assert positive.summary()["wrong"]["why_no_count"].startswith("Labels were taken to be right")
+    assert positive.summary()["wrong"]["why_no_count"].startswith("Labels were assumed to be right")
     no_labels = replace(positive, label_index=np.full(600, CAT_OR_DOG.labels.index(None)))
     assert no_labels.question == "unlabeled"
 
@@ -609,7 +609,7 @@ def test_the_sentence_names_a_class_that_has_labels_if_one_is_possible(positive)
         proba = positive.class_proba_given_label[record["row"]]
         best = "cat" if proba[0] > proba[1] else "dog"
         if record["label"] is not None:
-            expected = "labeled; taken to be right"
+            expected = "labeled; assumed to be right"
         elif 1 - proba[2] > DOUBTED:
             expected = f"looks like {best!r}"
         elif 1 - proba[2] > POSSIBLE:

@@ -168,7 +168,7 @@ BAD = [
     (110, "no object", "[1]", DESIGN, 2, "needs the key 'meanings'"),
     (110, "no keys", "{}", DESIGN, 2, "needs the key 'meanings'"),
     (110, "unknown key", '{"meanings": {"a": "b"}, "nose": 1}', DESIGN, 2, "key 'nose'; possible"),
-    (110, "key twice", '{"meanings": {"a": "b", "a": "c"}}', DESIGN, 2, "key 'a' is there twice"),
+    (110, "key twice", '{"meanings": {"a": "b", "a": "c"}}', DESIGN, 2, "key 'a' occurs twice"),
     (110, "NaN", '{"meanings": {"a": "b"}, "noise": NaN}', DESIGN, 2, "NaN is not allowed"),
     (110, "no mapping", '{"meanings": ["a"]}', DESIGN, 2, "meanings must be a mapping"),
     (110, "nothing", '{"meanings": {}}', DESIGN, 2, "meanings contains no label"),

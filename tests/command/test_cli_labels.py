@@ -48,7 +48,7 @@ def test_each_source_has_a_design_of_its_own():
     assert accuracy["checked"] > 0.95 > 0.85 > accuracy["web"] > 0.7
     assert 0.8 < found["label_accuracy"] < 0.9  # sources need not be guessed
     page = Path("data-audit/report.html").read_text()
-    assert f"that knows its source: checked {accuracy['checked']:.0%}, web " in page
+    assert f"but knows its source: checked {accuracy['checked']:.0%}, web " in page
     words = ("predict", "data-audit/model", "data.csv", "--label", "species")
     assert called(*words, "--source", "from").code == 0
     assert "was fitted with --source" in called(*words).err
@@ -95,7 +95,7 @@ def test_noise_is_estimated_with_a_design_if_that_is_asked():
     assert found["sources"]["noise"] == "specified"
     found = summary("--design", "d.json", "--noise", "estimate")
     assert found["sources"]["noise"] == "estimated"
-    assert "How often labels are wrong was left open." in found["design"]["words"]
+    assert "You did not specify how often labels are wrong." in found["design"]["words"]
     assert summary("--noise", "confident")["sources"]["noise"] == "estimated"
 
 

@@ -138,7 +138,7 @@ def test_json_lines_are_read_as_text(file):
         ('{"a": 1}\n{"a": 2', r"line 2: not valid JSON: Expecting ',' delimiter\.$"),
         ('{"a": 1}\n\n[1]', r"line 3: \['1'\] is not an object"),
         ('{"a": NaN}', "line 1: not valid JSON: NaN is not allowed"),
-        ('{"a": 1, "a": 2}', "line 1: not valid JSON: the key 'a' is there twice"),
+        ('{"a": 1, "a": 2}', "line 1: not valid JSON: the key 'a' occurs twice"),
         ('{"a": [1, 2]}', r"line 1, key 'a': \['1', '2'\] is not a single value"),
         ('{"a": "\\ud800"}', "line 1, key 'a': half of a character"),
         ('{"": 1}', "column 1 of 1 has no name"),

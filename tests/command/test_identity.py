@@ -63,7 +63,7 @@ def test_rows_of_parquet_files_and_of_frames_are_numbered_from_1(tmp_path):
     for frame in (ROWS, read_table(tmp_path / "data.parquet")):
         found = identify(frame, label="kind")
         assert (found.name, list(found.ids)) == ("Row", [1, 2, 3])
-        assert "from 1, without a header" in found.note
+        assert "from 1; the header is not counted" in found.note
 
 
 def test_a_column_names_the_rows():

@@ -86,7 +86,7 @@ def test_warnings_are_said_with_options():
         (0.1, "You specified that 10% of labels are wrong."),
         (0.0025, "You specified that 0.25% of labels are wrong."),
         (0.0, "You specified that given labels are correct."),
-        ("estimate", "How often labels are wrong was left open."),
+        ("estimate", "You did not specify how often labels are wrong."),
     ],
 )
 def test_the_source_of_the_noise_is_said(noise, sentence):
@@ -124,7 +124,7 @@ def test_the_result_has_the_accuracy_of_the_labels_and_the_interval(fitted):
         "3 should be checked first.",
         "  Rows              60",
         f"  Labeled           {content['n_labeled']}  {content['n_labeled'] / 60:.0%} of rows",
-        "  Labels predicted  93%  correctly, by a model without the row",
+        "  Labels predicted  93%  correctly, by a model that has not seen the row",
         f"  Probably wrong    4  {4 / content['n_labeled']:.0%} of labels; 90% interval: 2 to 7",
         "  Check first       3  more likely wrong than right",
     ]
@@ -147,7 +147,7 @@ def test_the_source_of_the_noise_is_that_of_the_audit_and_not_of_the_options(fit
     found = audit(fitted.clf, fitted.y)
     sources = found.model.sources._replace(noise="estimated")
     found = replace(found, model=found.model._replace(sources=sources))
-    assert "wrong was left open" in " ".join(describe(found, fitted.labels))
+    assert "did not specify how often labels are wrong" in " ".join(describe(found, fitted.labels))
 
 
 def test_labels_that_are_all_there_are_not_said_to_be_missing():

@@ -16,8 +16,8 @@ def test_merges_are_read_from_words_and_files(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["a=b", "a=c"], r"'a' is to become both of \['b', 'c'\]"),
-        (["a=b", "b=a"], "is a circle; name the label to keep"),
+        (["a=b", "a=c"], r"'a' is mapped to each of \['b', 'c'\]; keep one"),
+        (["a=b", "b=a"], "form a circle; name the label to keep"),
         (["a="], "names no label. Is it --unlabeled 'a'"),
         (["x.json"], "is not valid JSON"),
         (["y.json"], "must map labels to labels"),

@@ -473,7 +473,7 @@ def test_only_impossible_labels_are_an_error():
     design = np.array([[0.9, 0.1, 0.0], [0.1, 0.9, 0.0]])
     with (
         pytest.warns(InconsistentLabelWarning, match="2 rows have a label"),
-        pytest.raises(ValueError, match="No row is left that has a weight and a label"),
+        pytest.raises(ValueError, match="No row has a positive weight and a label"),
     ):
         estimate_transition(np.eye(3)[[0, 1]], np.array([2, 2]), design)
 

@@ -43,8 +43,9 @@ TABLES = {"pandas": '"looselabels[tables]"', "polars": "polars"}
 
 # Why wrong labels are not counted (`Audit.why_no_count`).
 NO_LABELS = "No row has a label, so there is no label to check."
-TAKEN_TO_BE_RIGHT = (
-    "Labels were taken to be right: noise is 0. Fit with noise='estimate' to look for wrong labels."
+ASSUMED_TO_BE_RIGHT = (
+    "Labels were assumed to be right, because noise is 0. Fit with noise='estimate' to look for "
+    "wrong labels."
 )
 USELESS_FEATURES = "Wrong labels cannot be found: the features do not predict the labels."
 
@@ -209,7 +210,7 @@ class Audit:
         if self.is_reviewed[self.is_labeled].all():
             return None
         if self.model.sources.noise != "estimated" and not self._is_noise_possible:
-            return TAKEN_TO_BE_RIGHT
+            return ASSUMED_TO_BE_RIGHT
         if any(finding.kind == "features" and finding.found for finding in self.findings):
             return USELESS_FEATURES
         return None
@@ -283,7 +284,7 @@ class Audit:
     def order(self) -> np.ndarray:
         """The rows that the question is about, then the others, then reviewed rows.
 
-        The most doubted label comes first, or the unlabeled row that is most surely positive.
+        The most doubtful label comes first, or the unlabeled row that is most probably positive.
         """
         return np.lexsort((-self._value, ~self.is_asked, self.is_reviewed))
 
@@ -316,9 +317,9 @@ class Audit:
         return "fits"
 
     def _why_positive(self, row) -> str:
-        """Return one clause about a row without a label, or with one that was taken to be right."""
+        """Return one clause about a row without a label, or whose label is assumed to be right."""
         if self.is_labeled[row]:
-            return "labeled; taken to be right"
+            return "labeled; assumed to be right"
         proba = self.class_proba_given_label[row]
         labeled = self.transition.classes[int(np.where(self.is_never_labeled, -1, proba).argmax())]
         if self.positive_proba[row] > DOUBTED:

@@ -213,7 +213,7 @@ def _copies_finding(scores):
         return Finding("copies", False, None, "No row was treated as a copy of another row.")
     words = (
         f"{n_copies:,} of {len(scores.label_index):,} rows are copies of other rows. Copies were "
-        "kept together, and count once in estimates. If equal rows are no copies, specify groups "
+        "kept together, and count once in estimates. If equal rows are not copies, specify groups "
         "with a different value for each row."
     )
     return Finding("copies", True, None, words)

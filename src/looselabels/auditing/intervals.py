@@ -9,11 +9,11 @@ one draw from p(s) = Σ_y p(y) T[y, s]. So, repeatedly (`draw_from_counts`):
 4. draw how many of the n_s rows with label s are of each class: multinomial with
    p(y|s) ∝ p(y) T[y, s].
 
-x plays no part in this. The intervals are wider than they could be, but free of the errors of a
-classifier. If label rates or noise were estimated, x is all there is: then p(y|s) is drawn from the
-Dirichlet distribution of the label mass that p(class | x, label) adds up to (`draw_from_mass`), and
-errors of the classifier are errors of the intervals. What the labels leave open about estimated
-noise is added to the interval of the count of wrong labels (`add_noise_range`).
+x is not used. The intervals are wider than they could be, but free of the errors of a classifier.
+If label rates or noise were estimated, only x gives information: then p(y|s) is drawn from the
+Dirichlet distribution of the label mass, the sum of p(class | x, label) (`draw_from_mass`), and
+errors of the classifier are errors of the intervals. The range of noise that explains the labels
+about equally well is added to the interval of the count of wrong labels (`add_noise_range`).
 
 If some rows were reviewed, wrong labels are drawn for the other rows only, and from their label
 mass: the most doubtful rows are no longer among them, so their labels do not follow the transition.

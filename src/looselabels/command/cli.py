@@ -36,7 +36,7 @@ from looselabels.command.options import (
     repeatable_command,
     seed,
     sheet,
-    source,
+    source_of_model,
     spelling,
     unlabeled,
 )
@@ -201,6 +201,8 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     labels.csv (the table with suggestions; .parquet or .feather if DATA is such a file),
     report.html, summary.json, transition.json and model/. With several answers per row, labels.csv
     has the class that they suggest, and annotators.csv how accurate each annotator is.
+
+    Open report.html next. `looselabels apply` corrects the table with your decisions.
     """
     from looselabels._files import new_folder
     from looselabels.auditing.audit import audit as audit_rows
@@ -273,6 +275,9 @@ def fit(data, out, force, as_json, quiet, debug, **options):
     Examples:
       looselabels fit animals.csv --label species -o animals-model
       looselabels fit pets.csv --label kind --negative other --model linear
+
+    This is an audit without a report and without suggestions: it only writes the model, for
+    `looselabels predict`.
     """
     from looselabels._files import new_folder
     from looselabels.command import workflow
@@ -323,14 +328,14 @@ def fit(data, out, force, as_json, quiet, debug, **options):
     help="Column of labels to take into account, if DATA has one. Can be repeated for a model that "
     "was fitted to several answers per row: the columns of some annotators.",
 )
-@add_options(unlabeled, spelling, source)
+@add_options(unlabeled, spelling, source_of_model)
 @click.option(
     "--features",
     type=click.Path(dir_okay=False, exists=True),
     metavar="FILE",
     help="File with the features of the rows of DATA, for a model that was fitted to such a file.",
 )
-@click.option("--all-classes", is_flag=True, help="Add a column of probabilities per class.")
+@click.option("--all-classes", is_flag=True, help="Add a column per class with its probability.")
 @add_options(excel_safe, delimiter, sheet, force, quiet, debug)
 def predict(
     model, data, out, features, excel_safe, delimiter, sheet, force, quiet, debug, **options
@@ -409,8 +414,8 @@ def apply(data, decisions, out, force, debug, **options):
 
     DECISIONS are files that the page of an audit or --accept-above wrote. The corrected table and
     a list of what changed, such as animals-corrected-changes.csv, are new files. If a decision
-    does not fit the table, nothing is written. If DATA is a folder of images, the table has their
-    paths, from the folder of the table, and labels; no image is moved.
+    does not fit the table, nothing is written. If DATA is a folder of images, the corrected table
+    has their paths, relative to the folder of this table, and their labels; no image is moved.
     """
     from looselabels.command import workflow
     from looselabels.command.decisions import correct, next_steps

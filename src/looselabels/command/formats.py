@@ -126,7 +126,10 @@ def _json_cell(value, where, key):
     try:
         return value.encode().decode() if value else None
     except UnicodeEncodeError:
-        raise TableError(f"{where}, key {short_repr(key)}: half of a character.") from None
+        raise TableError(
+            f"{where}, key {short_repr(key)}: half of a character, an unpaired surrogate. Correct "
+            "the text."
+        ) from None
 
 
 # ------------------------------------------------------------------------------------------- Excel

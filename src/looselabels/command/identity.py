@@ -22,7 +22,7 @@ N_DIGITS = 12  # of a hash, hexadecimal; the identifier is compared too
 NOTES = {
     ("Line", 2): "Rows are named by their line in the file; the header is line 1.",
     ("Row", 2): "Rows are numbered as in a spreadsheet; the header is row 1.",
-    ("Row", 1): "Rows are numbered from 1, without a header.",
+    ("Row", 1): "Rows are numbered from 1; the header is not counted.",
 }
 
 

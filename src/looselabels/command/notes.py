@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from looselabels._names import shown
 from looselabels._validation import short_repr
-from looselabels.auditing.audit import TAKEN_TO_BE_RIGHT, USELESS_FEATURES, Audit
+from looselabels.auditing.audit import ASSUMED_TO_BE_RIGHT, USELESS_FEATURES, Audit
 from looselabels.auditing.report import facts, reviewed_sentence, verdict
 from looselabels.command.features import Features
 from looselabels.command.labels import Labels
@@ -15,8 +15,8 @@ MAX_COLUMNS = 5  # ignored columns that are named
 MAX_SHARES = 10  # classes whose share is named
 # What the command says in place of sentences that name a parameter of the library.
 WORDS_OF_COMMAND = {
-    TAKEN_TO_BE_RIGHT: (
-        "Labels were taken to be right: noise is 0. "
+    ASSUMED_TO_BE_RIGHT: (
+        "Labels were assumed to be right, because noise is 0. "
         "To look for wrong labels, pass --noise estimate."
     ),
     USELESS_FEATURES: "Wrong labels cannot be found: the columns do not predict the labels.",
@@ -77,7 +77,7 @@ def collect_warnings():
 
 @contextmanager
 def errors_of_command(proba=None):
-    """Say errors of the library within in the words of the command; `proba` names its file."""
+    """Translate errors of the library into the words of the command; `proba` names its file."""
     try:
         yield
     except ValueError as error:
@@ -114,7 +114,7 @@ def describe_result(content) -> list[str]:
 
 
 def describe(found: Audit, labels: Labels) -> list[str]:
-    """Return sentences on what was assumed about the labels, and what was left open.
+    """Return sentences on what was assumed about the labels, and what was not specified.
 
     Estimates are not assumptions: the page shows them elsewhere.
     """
@@ -134,7 +134,7 @@ def _describe_label_rates(found, labels, has_unlabeled):
         return ["You specified p(label | class) with a design."] if labels.design else []
     negative = f"'{shown(labels.negative)}'"
     if source == "estimated":
-        rates = "All other classes are labeled at the same rate, which was left open."
+        rates = "All other classes are labeled at the same rate; you did not specify which rate."
         if labels.class_prior is not None:
             rates = "How often other classes are labeled follows from class shares and noise."
         text = f"Unlabeled rows may belong to any class. {negative} has no label of its own."
@@ -163,7 +163,7 @@ def _describe_class_shares(labels):
 
 def _describe_noise(found, labels):
     if found.model.sources.noise == "estimated":
-        return "How often labels are wrong was left open."
+        return "You did not specify how often labels are wrong."
     if labels.noise:
         return f"You specified that {100 * labels.noise:.3g}% of labels are wrong."
     if labels.design is not None:

@@ -171,7 +171,7 @@ unlabeled = click.option(
 id_column = click.option(
     "--id",
     metavar="COLUMN",
-    help="Column that names each row, all different.  [default: the line or number of the row]",
+    help="Column with a unique name for each row.  [default: the line or number of the row]",
 )
 about_review = add_options(
     id_column,
@@ -185,7 +185,8 @@ about_review = add_options(
         "--decisions",
         multiple=True,
         type=click.Path(dir_okay=False),
-        help="decisions.csv of an earlier review; its classes are known. Can be repeated.",
+        help="decisions.csv of an earlier review, whose classes are used as known. Can be "
+        "repeated.",
     ),
     click.option(
         "--accept-above",
@@ -215,6 +216,11 @@ source = click.option(
     "--source",
     metavar="COLUMN",
     help="Column with the data set of each row, if --design has a design for each data set.",
+)
+source_of_model = click.option(
+    "--source",
+    metavar="COLUMN",
+    help="Column with the data set of each row, for a model that was fitted with --source.",
 )
 how_labels_arise = add_options(
     unlabeled,
@@ -300,8 +306,8 @@ about_model = add_options(
         "--features",
         metavar="A,B,…|FILE",
         help="Columns to learn from, or a file with features of your own, such as embeddings: .npy "
-        "with a row per row of DATA, or .csv or .parquet whose first column has the values of the "
-        "column of this name in DATA.  [default: all columns]",
+        "with a row per row of DATA, or .csv or .parquet whose first column identifies the rows: "
+        "DATA has a column with this name and the same values.  [default: all columns]",
     ),
     click.option(
         "--text",
@@ -356,5 +362,7 @@ about_model = add_options(
         metavar="N",
         help="Fit on a Dask cluster of N processes that is started on this machine.",
     ),
-    click.option("--strict", is_flag=True, help="Exit with 4 if the inference did not converge."),
+    click.option(
+        "--strict", is_flag=True, help="Exit with code 4 if the inference did not converge."
+    ),
 )

@@ -1,7 +1,7 @@
-"""Reviews in an audit: what earlier decisions tell it, and decisions that need no review.
+"""Reviews in an audit: earlier decisions that it uses, and suggestions that it accepts itself.
 
 Suggestions that are accepted without a review are applied to the table like other decisions, but an
-audit does not learn from them: it would confirm itself.
+audit does not learn from them: it would only confirm its own suggestions.
 """
 
 import warnings
@@ -84,7 +84,8 @@ def read_review(frame, labels: Labels, id_column, paths) -> Review:
     if n_others := len(matched) - len(reviewed):
         warnings.warn(
             f"Decisions that were accepted without a review are not used: {n_others:,}. The audit "
-            "sees the labels before them, because it would only confirm its own suggestions.",
+            "uses the labels before these decisions; otherwise it would only confirm its own "
+            "suggestions.",
             stacklevel=2,
         )
     doubts = {m.row: m.decision.doubt for m in reviewed}

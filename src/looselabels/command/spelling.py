@@ -50,7 +50,9 @@ def read_merges(words) -> dict[str, str]:
             raise ValueError(f"--merge {old!r} names no label. Is it --unlabeled {old!r}?")
         if merge.setdefault(old, new) != new:
             names = listed([merge[old], new])
-            raise ValueError(f"--merge: {short_repr(old)} is to become both of {names}.")
+            raise ValueError(
+                f"--merge: {short_repr(old)} is mapped to each of {names}; keep one of them."
+            )
     return {old: _end_of_chain(old, merge) for old in merge}
 
 
@@ -82,7 +84,7 @@ def _end_of_chain(label, merge) -> str:
     while seen[-1] in merge and merge[seen[-1]] != seen[-1]:
         seen.append(merge[seen[-1]])
         if seen[-1] in seen[:-1]:
-            raise ValueError(f"--merge: {listed(seen)} is a circle; name the label to keep.")
+            raise ValueError(f"--merge: {listed(seen)} form a circle; name the label to keep.")
     return seen[-1]
 
 

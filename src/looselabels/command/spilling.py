@@ -1,8 +1,9 @@
 """Tables and matrices that are too large for memory, in temporary files that are mapped into it.
 
-They are used like others. The system keeps in memory the parts that are in use, reads the others
-again when they are needed, and so a table can be larger than the memory. The files are in the
-folder for temporary files (TMPDIR), and are deleted when they are no longer used.
+They are used like any other table or matrix. The operating system keeps only the parts in memory
+that are in use, and reads the others again when they are needed, so a table can be larger than the
+memory. The files are in the folder for temporary files (TMPDIR), and are deleted when they are no
+longer used.
 """
 
 from contextlib import contextmanager

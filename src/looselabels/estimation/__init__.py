@@ -1,1 +1,1 @@
-"""What labels tell about themselves: noise, transitions, class shares, calibration."""
+"""What can be estimated from the labels: noise, transitions, class shares, calibration."""

@@ -8,8 +8,8 @@ class y has a share a_y. For any score of the rows, the densities of the score s
 and f_y can be estimated from the rows labeled y. Where the score is high, the other classes are
 rare and the ratio is close to a_y. The estimators here use this for one label at a time against the
 missing label, and differ in how much they rely on the few highest scores. If no score separates a
-class from the others, the estimate is an upper bound of a_y: the data cannot distinguish a class
-that is labeled too rarely from the negative class.
+class from the others, the estimate is an upper bound of a_y: the data cannot show whether unlabeled
+rows that look like this class belong to it or to the negative class.
 
 Classes that are labeled at the same rate can be pooled: the rows with any label are then a random
 sample of all positive rows, which leaves more rows for the estimate of one share a.

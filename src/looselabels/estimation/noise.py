@@ -9,12 +9,12 @@ It has several maxima. Labels that are wrong by a rule can also be explained by 
 and no noise, and between these two explanations the likelihood falls. So the search climbs from
 several starts by expectation maximization: p(class | x, label) gives expected counts, and these
 give new noise, with a rate and directions for each class, shrunk by their evidence (see `errors`).
-What more parameters cost is part of the score by which they are compared.
+The score by which fits are compared includes a cost for more parameters.
 
 Directions are many parameters, and classes that overlap look like errors in a few directions. So
-the search is made twice, without and with directions, and rows held out decide: directions must
-predict their labels better by one standard error. If they predict them neither better nor worse,
-the share of wrong labels can be that of either search.
+the search is made twice, without and with directions, and held-out rows decide: directions must
+predict their labels better, by 2 nats and by one standard error. If they predict them neither
+better nor worse, the range of the share of wrong labels includes that of both searches.
 
 The likelihood rejects transitions, but need not identify one: if p(label | x) is exact, every T
 that can explain it is equally likely. So the result includes the range of the share of wrong labels

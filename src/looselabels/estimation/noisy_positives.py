@@ -27,7 +27,7 @@ from looselabels.estimation.quantiles import quantile_interval
 
 UNSEEN = 0.5  # wrong labels that are assumed if none is seen: no estimate rules them out
 NOT_EXCLUDED = 3.0  # wrong labels that may exist with a probability of 5 % if none is seen
-MAX_WRONG = 0.5  # if the interval reaches more than this, labels are taken to be right
+MAX_WRONG = 0.5  # if the interval reaches more than this, labels are assumed to be right
 N_STEPS = 100  # to find class shares, which is a contraction
 
 

@@ -141,7 +141,7 @@ def estimate_transition(
     weight = _drop_impossible(index, design, weight)
     rows = weight > 0
     if not rows.any():
-        raise ValueError("No row is left that has a weight and a label that some class can have.")
+        raise ValueError("No row has a positive weight and a label that some class can have.")
     pseudocounts = strength * design
     found = find(label_proba[rows], index[rows], design, pseudocounts, weight[rows])
     mass = found.label_mass + pseudocounts
@@ -387,7 +387,7 @@ def _warn_not_converged(reason):
     from sklearn.exceptions import ConvergenceWarning
 
     warnings.warn(
-        f"estimate_transition stopped before it converged: {reason}. A larger strength helps.",
+        f"estimate_transition stopped before it converged: {reason}. Try a larger strength.",
         ConvergenceWarning,
         stacklevel=4,
     )

@@ -130,11 +130,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         zero in a transition always stays zero.
     class_prior : mapping, sequence or str, default=None
         The share of each class. It determines the label rates if `transition` is None, and the
-        costs of `label_weights`. If "classes" are calibrated, the mean of p(class | x) is matched
+        costs of `label_weights`. With ``calibrate="classes"``, the mean of p(class | x) is matched
         to it. With `negative` it can also name a method of `estimate_class_prior`, such as
         "density-ratio"; the mean of p(class | x) is then averaged with the estimated shares.
-        None: the shares that the label counts imply. The negative class is left out of a sequence
-        and may be left out of a mapping: it gets the rest.
+        None: the shares that the label counts imply. Leave the negative class out of a sequence;
+        in a mapping it is optional. It gets the rest.
     label_weights : None, "costs", number, mapping or sequence, default=None
         Weights of labels in the training of `estimator`. None: equal weights; "costs": the paper's
         costs; a mapping or sequence: explicit weights. With None, and a fixed transition, the
@@ -150,16 +150,19 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         per class that make the given labels most likely. "temperature": label_proba, by one power.
         "marginals": label_proba, by a factor per label that matches the label frequencies.
     refit : bool or int, default=True
-        How often a model learns p(class | x) from p(class | x, label) of all rows; the last one
-        predicts the classes. True: as often as it helps to predict the labels of rows that are
-        held out, at most three times; False: never. A model of the same kind as `estimator` learns
-        from copies of each row, one per class, weighted by the probability of the class; the
-        default forest has a way of its own. Never for a frozen estimator, with `label_weights`, or
-        with so many rows that it takes long (`Training.can_learn_classes`). With True, and `cv` and
-        `calibrate` as by default, many models of the kind of `estimator` are fitted to balanced
-        draws of the rows (`BalancedDraws`) if a label is far more frequent than others, or if they
-        predict the labels better than one model. With several labels per row, True means until
-        p(class | x, labels) hardly changes, at most four times, for any number of rows.
+        In how many rounds models learn the classes. In each round, a model learns p(class | x) from
+        p(class | x, label) of all rows; the model of the last round predicts the classes. True: as
+        many rounds as help to predict the labels of held-out rows, at most three. False: none. A
+        number: as many, without held-out rows. A model of the same kind as `estimator` learns from
+        copies of each row, one per class, weighted by the probability of the class; the default
+        forest learns from class probabilities directly. There is no refit for a frozen estimator,
+        with `label_weights`, or with so many rows that it would take long
+        (`Training.can_learn_classes`).
+        If this is True, and `cv` and `calibrate` have their defaults, many models like `estimator`
+        are fitted to balanced draws of the rows (`BalancedDraws`) if a label is far more frequent
+        than others, or if they predict the labels better than one model.
+        With several labels per row, True means until p(class | x, labels) hardly changes, at most
+        four rounds, for any number of rows.
     decide : "probable" or "balanced", default="probable"
         Which class `predict` returns. "probable": the most probable class, which maximizes
         accuracy. "balanced": the class that maximizes p(class | x) / p(class), which maximizes
@@ -181,7 +184,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     classes_, labels_ : arrays
         Classes, the columns of `predict_proba`; labels, the columns of `predict_label_proba`.
     label_design_ : LabelDesign
-        What was specified about the labels, and what was left open.
+        What was specified about the labels, and what is to be estimated.
     label_model_ : LabelModel
         How labels arise: transition, class prior, and ``sources``, which says for each number
         whether it was specified, implied by label counts, or estimated.
@@ -295,19 +298,21 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         y : column of shape (n_samples,), or table of shape (n_samples, n_annotators)
             Labels: text, numbers, bool, categories. In a DataFrame or 2-D array each column has the
             answers of one annotator, and a missing value means that it was not asked. For answers
-            as (row, annotator, label), pass `looselabels.annotations.annotations_to_table`.
+            as (row, annotator, label), pass the result of
+            `looselabels.annotations.annotations_to_table`.
         sample_weight : array of shape (n_samples,), default=None
             How often each row counts.
         groups : column of shape (n_samples,), default=None
             Rows that belong together, such as the images of one patient. A row is predicted by a
             model that has seen no row of its group. None: if far more rows of X are equal than by
             chance, equal rows are copies; they are kept together, and count once in estimates.
-            If they are no copies, pass a different value for each row.
+            If they are not copies, pass a different value for each row.
         known_classes : column of shape (n_samples,), default=None
-            The classes of rows that were reviewed, missing for all others. Rows may be chosen for
-            review by x and label, such as those with the most doubtful labels. A reviewed row keeps
-            its label, and p(class | x) T[class, label] of its class is its likelihood; a known
-            class wins even if T excludes it. Used by ``noise="estimate"``, by the calibration of
+            The classes of rows that were reviewed, missing for all others. The choice of rows to
+            review may depend on x and label: review the most doubtful labels, for example. Keep the
+            labels of these rows as they were. The likelihood of a reviewed row is
+            p(class | x) T[class, label] of its class, and its known class is used even if T
+            excludes it. Known classes are used by ``noise="estimate"``, by the calibration of
             classes and by `refit`, but not for label rates, other methods of `noise`, or a finite
             `strength`.
         **fit_params
@@ -800,7 +805,7 @@ def _check_weight(sample_weight, rows):
         return None
     weight = _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
     if not weight.any():
-        raise ValueError("sample_weight must have a positive number; all are zero.")
+        raise ValueError("sample_weight must contain a positive number; all are zero.")
     return weight
 
 

@@ -1,13 +1,14 @@
 """Rows that belong together: groups as specified, and copies of a row.
 
 A model that was trained on a copy of a row knows its label. So copies must be predicted together,
-and they are no independent evidence. Equal rows are not always copies, though: a table of a few
+and they are not independent evidence. Equal rows are not always copies, though: a table of a few
 binary columns has many equal rows by chance. Equal rows count as copies if
 
 1. far more rows are equal than after each column was shuffled on its own, and
-2. half of the columns tell most of the different rows apart. Where columns have few values and
-   depend on each other (dummy variables, answers to a survey), shuffling removes equal rows that
-   are chance; but then half of the columns leave far fewer different rows than all columns do.
+2. half of the columns still distinguish most of the different rows. If columns have few values and
+   depend on each other (dummy variables, answers to a survey), rows can be equal by chance although
+   shuffling removes such rows; but then half of the columns distinguish far fewer rows than all
+   columns do.
 
 Both need only the hash of each row, a sum over the hashes of its cells: O(number of cells).
 """
@@ -61,7 +62,7 @@ class RowGroups(NamedTuple):
         """Return weights that divide each row by the number of its copies.
 
         The copies of a row that have the same label are the same evidence: the first of them gets
-        their weight, and the others get 0. Weights of groups that are no copies are unchanged.
+        their weight, and the others get 0. Weights of groups that are not copies are unchanged.
 
         >>> groups = RowGroups(np.array([0, 1, 0, 0]), are_copies=True)
         >>> groups.count_once(np.array([0, 0, 0, 1]), np.ones(4)).round(2)

@@ -200,7 +200,7 @@ class BalancedForestClassifier(ClassifierMixin, DrawnForest):
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
-            raise ValueError("sample_weight must have a positive number; all are zero.")
+            raise ValueError("sample_weight must contain a positive number; all are zero.")
         self.classes_ = np.unique(y[weight > 0])
         index = np.searchsorted(self.classes_, y)  # of rows without weight: anything
         n_labels = len(self.classes_)

@@ -164,7 +164,7 @@ def choose_folds(estimator, cv, X, y, label_index, split_params, random_state, g
         if groups is not None and not keeps_groups(estimator):
             raise ValueError(
                 f"cv is 'oob', but {type(estimator).__name__} cannot keep groups, or copies of "
-                "rows, together. Pass cv=5. If equal rows are no copies, pass "
+                "rows, together. Pass cv=5. If equal rows are not copies, pass "
                 "groups=range(len(y)) as well."
             )
         return OWN

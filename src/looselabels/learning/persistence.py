@@ -168,7 +168,7 @@ def load(path, *, trusted=()) -> DecoupledClassifier:
 
     Nothing is unpickled, and types that are not known to be data are refused, so a file cannot run
     code. A forged tree or neighbor index can still read outside of its memory and crash the
-    process: load models only from people whom you trust. Files of looselabels 0.1 load as well.
+    process: load models only from people you trust. Files of looselabels 0.1 load as well.
 
     Parameters
     ----------

@@ -65,9 +65,9 @@ def test_the_verdict_has_an_interval_and_the_facts_say_which(noise_estimated):
 
 def test_the_page_names_the_estimator_that_was_chosen(noise_estimated):
     content = content_of(noise_estimated) | {"candidate_losses": {"forest": 0.3, "linear": 0.2}}
-    assert "correctly, by a linear model without the row" in Page(render(content)).text
+    assert "correctly, by a linear model that has not seen the row" in Page(render(content)).text
     content["candidate_losses"] = None
-    assert "correctly, by a model without the row" in Page(render(content)).text
+    assert "correctly, by a model that has not seen the row" in Page(render(content)).text
 
 
 def test_class_shares_are_those_of_the_audit(noise_estimated):

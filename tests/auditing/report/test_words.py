@@ -21,8 +21,8 @@ def test_verdict_is_one_sentence():
     assert verdict(9, 0) == (
         "About 9 of 180 labels are probably wrong; no single label is more likely wrong than right."
     )
-    assert verdict(None, None, why_no_count="Labels were taken to be right.") == (
-        "Labels were taken to be right."
+    assert verdict(None, None, why_no_count="Labels were assumed to be right.") == (
+        "Labels were assumed to be right."
     )
     assert verdict(None, None) == "Wrong labels were not counted."
 
@@ -43,7 +43,7 @@ def test_zero_is_never_certain():
 
 
 def on_unlabeled(*classes):
-    wrong = {"expected": None, "doubted": None, "why_no_count": "Labels were taken to be right."}
+    wrong = {"expected": None, "doubted": None, "why_no_count": "Labels were assumed to be right."}
     found = {"n_rows": 400, "classes": list(classes)}
     return {"question": "unlabeled", "unlabeled": found, "n_labeled": 180, "wrong": wrong}
 
@@ -59,9 +59,9 @@ def test_unlabeled_rows_are_another_question():
         "About 121 of the 400 unlabeled rows probably belong to one of 2 labeled classes."
     )
     for uncounted in (on_unlabeled(), on_unlabeled(spam | {"expected": None})):
-        assert words.verdict(uncounted) == "Labels were taken to be right."
+        assert words.verdict(uncounted) == "Labels were assumed to be right."
     assert words.verdict(on_unlabeled(spam) | {"question": "labels"}) == (
-        "Labels were taken to be right."
+        "Labels were assumed to be right."
     )
 
 

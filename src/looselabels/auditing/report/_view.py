@@ -68,7 +68,7 @@ def view(content: Mapping) -> dict:
     }
 
 
-# ------------------------------------------------------------------------------ what it rests on
+# --------------------------------------------------------------------------- what it is based on
 
 
 def facts(content: Mapping) -> list[tuple[str, str, str]]:
@@ -87,11 +87,11 @@ def _sizes(content) -> list[tuple[str, str, str]]:
     ]
     if is_number(content.get("label_accuracy")):
         accuracy = percent(content["label_accuracy"])
-        note = f"correctly, by a {_chosen(content)}model without the row"
+        note = f"correctly, by a {_chosen(content)}model that has not seen the row"
         sources = (content.get("source_accuracy") or ())[:MAX_CLASSES]
         if sources:
             parts = ", ".join(f"{name(source)} {percent(share)}" for source, share in sources)
-            note += f" that knows its source: {parts}"
+            note += f" but knows its source: {parts}"
         sizes.append(("Labels predicted", accuracy, note))
     return sizes
 
@@ -135,7 +135,7 @@ def _number(part) -> tuple[str, str]:
 
 
 def _rests(content) -> dict:
-    """Return what the verdict rests on: facts, warnings, assumptions and their sources."""
+    """Return what the verdict is based on: facts, warnings, assumptions and their sources."""
     sources, design = content.get("sources") or {}, content.get("design") or {}
     sentences = [clean(sentence) for sentence in design.get("words", ())]
     if sources.get("label_rates") == "estimated":
@@ -187,7 +187,7 @@ def _used_matrix(content) -> Matrix | None:
 
 
 def _assumed_matrix(content) -> Matrix | None:
-    """Return the transition before anything was estimated, or None if it was left open."""
+    """Return the transition before anything was estimated, or None if none was specified."""
     used = _used_matrix(content)
     # summary.json of 0.1 has no sources, and holds the estimate in the place of the assumption
     if "sources" not in content and used is not None and used.has_intervals:
