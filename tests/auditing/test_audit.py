@@ -480,7 +480,7 @@ def test_parameters_that_are_set_after_the_fit_change_nothing(fit_to, parameters
         ("noisy", {"noise": "estimate"}, True),
     ],
 )
-def test_labels_that_were_taken_to_be_right_are_not_counted(fit_to, name, parameters, is_counted):
+def test_labels_that_are_specified_as_right_are_not_counted(fit_to, name, parameters, is_counted):
     clf, labels = fit_to(name, **parameters)
     found = audit(clf, labels)
     if is_counted:
@@ -591,7 +591,7 @@ def test_if_every_class_is_labeled_labels_are_in_question(found):
         assert one.summary()["n_to_check"] == np.sum(one.doubt > 0.5)
 
 
-def test_the_rows_that_are_most_surely_positive_come_first(positive):
+def test_the_rows_that_are_most_certainly_positive_come_first(positive):
     table, n = positive.table(), int(np.sum(~positive.is_labeled))
     assert all(label is None for label in table["label"][:n])
     assert all(label is not None for label in table["label"][n:])

@@ -14,7 +14,7 @@ from looselabels.estimation.noise import (
     Fit,
     Given,
     _calibrated,
-    choose,
+    best_of,
     climb,
     estimate_noise,
     evaluate,
@@ -94,9 +94,7 @@ def test_classes_that_overlap_are_not_taken_for_errors_between_them():
     model = LogisticRegression().fit(drawn.X[600:], labels[600:])
     label_proba, labels = model.predict_proba(drawn.X[:600]), labels[:600]
     share = np.mean(labels != classes[:600])
-    without, with_directions = (
-        choose([path[-1] for path in search(kind)]) for kind in both_kinds(label_proba, labels)
-    )
+    without, with_directions = (best_of(search(kind)) for kind in both_kinds(label_proba, labels))
     assert abs(without.wrong_share - share) < 0.03
     assert with_directions.wrong_share > share + 0.06
     assert_allclose(estimate_noise(label_proba, labels).proba, without.noise)
@@ -336,8 +334,8 @@ def test_a_class_whose_label_never_occurs_does_not_disturb_the_others(rng):
 
 def test_of_fits_that_are_about_as_good_the_one_with_more_wrong_labels_is_chosen():
     scores = [(-10.0, 0.0), (-10.9, 0.1), (-12.0, 0.3), (-8.5, 0.2)]
-    fits = [Fit(np.eye(2), 0.0, score, wrong, np.eye(2), None) for score, wrong in scores]
-    assert [choose(fits[:n]).wrong_share for n in (1, 2, 3, 4)] == [0.0, 0.1, 0.1, 0.2]
+    paths = [[Fit(np.eye(2), 0.0, score, wrong, np.eye(2), None)] for score, wrong in scores]
+    assert [best_of(paths[:n]).wrong_share for n in (1, 2, 3, 4)] == [0.0, 0.1, 0.1, 0.2]
 
 
 # ---------------------------------------------------------------------------------- known classes

@@ -42,8 +42,8 @@ MAX_ROWS, MIN_ROWS = 3_000, 500  # used for an estimate; fewer than MAX_ROWS wit
 FLOOR = 0.05
 COST = 0.25  # of the evidence lost to rates and directions; 1 if counts were seen, not expected
 START_RATES = (0.02, 0.2)  # of equal errors; a start with little noise, and one with much
-SUREST = 20  # power of p(class | x) by which rows weigh in the start from the surest rows
-SHARPER = 3  # power of the directions in the start from the best so far
+ROW_POWER = 20  # of p(class | x), the weight of a row in the start from the most certain rows
+DIRECTION_POWER = 3  # of the directions of the best fit so far, in the start from it
 FOLDS = 3  # in which rows are held out
 MAX_STEPS = 20  # per start
 MIN_STEP = 0.05  # nats that a step must gain for another one
@@ -157,10 +157,10 @@ def estimate_noise(
     gain, error = gain_of_directions(kinds, random_state)
     chosen = kinds[gain > max(ABOUT_AS_LIKELY, error)]
     paths = search(chosen)
-    best = choose([path[-1] for path in paths])
+    best = best_of(paths)
     low, high = wrong_range([fit for path in paths for fit in path] + scaled(chosen, best))
     if not chosen.has_directions and gain > -error:  # rows held out do not reject directions
-        high = max(high, choose([path[-1] for path in search(given)]).wrong_share)
+        high = max(high, best_of(search(given)).wrong_share)
     return NoiseFound(best.noise, low, high)
 
 
@@ -189,9 +189,8 @@ def gain_of_directions(kinds, random_state) -> tuple[float, float]:
     for kind, given in enumerate(kinds):
         for held_out in range(FOLDS):
             paths = search(given.part(fold != held_out), n_starts=1)  # all starts take too long
-            best = choose([path[-1] for path in paths])
             tested = fold == held_out
-            losses[kind, tested] = label_losses(given.part(tested), best.noise)
+            losses[kind, tested] = label_losses(given.part(tested), best_of(paths).noise)
     gains = weight * (losses[0] - losses[1])
     error = np.sqrt(np.sum((gains - weight * gains.sum() / weight.sum()) ** 2))
     return float(gains.sum()), float(error)
@@ -208,12 +207,13 @@ def label_losses(given: Given, noise) -> np.ndarray:
     return -np.log(np.maximum(joint.sum(axis=1), TINY))
 
 
-def choose(fits) -> Fit:
-    """Return the fit with the most wrong labels of those whose score is not clearly below the best.
+def best_of(paths) -> Fit:
+    """Return the last fit of a path: the one with the most wrong labels, of the best scores.
 
     With less noise, wrong labels would be explained by overlapping classes. If p(label | x) is
     nearly exact, both are equally likely. This assumes that x determines the class of some rows.
     """
+    fits = [path[-1] for path in paths]
     least = max(fit.score for fit in fits) - MAX_LOSS
     return max((fit for fit in fits if fit.score >= least), key=lambda fit: fit.wrong_share)
 
@@ -331,7 +331,7 @@ def starts(given: Given) -> list[np.ndarray]:
         confident_counts(class_proba, least, *rows, tolerance=TIE)
         for least in (threshold, np.zeros(len(design)))
     )
-    sure = weight[:, None] * (class_proba / np.maximum(class_proba.max(axis=0), TINY)) ** SUREST
+    sure = weight[:, None] * (class_proba / np.maximum(class_proba.max(axis=0), TINY)) ** ROW_POWER
     surest = sure.T @ given.label_proba
     surest *= (n_rows / np.maximum(surest.sum(axis=1), TINY))[:, None]
     found = [noise_from_mass(mass, given) for mass in (confident, most_probable, surest)]
@@ -365,6 +365,6 @@ def sharpened(fit: Fit, given: Given) -> np.ndarray:
     """Return the noise of a fit with errors in fewer directions: few kinds are slow to emerge."""
     errors = np.where(given.equal > 0, fit.noise, 0.0)
     rate = errors.sum(axis=1)
-    errors = (errors / np.maximum(errors.max(axis=1, keepdims=True), TINY)) ** SHARPER
+    errors = (errors / np.maximum(errors.max(axis=1, keepdims=True), TINY)) ** DIRECTION_POWER
     errors *= (rate / np.maximum(errors.sum(axis=1), TINY))[:, None]
     return np.diag(1 - rate) + errors
