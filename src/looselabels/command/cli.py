@@ -219,9 +219,8 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
 
     several = has_answers(options, proba)
     check = partial(check_folder, force=force, written=results.AUDIT_FILES)
-    out = _out(data, out, "audit")
+    out = check(_out(data, out, "audit"))
     _check_not_read(out, data, options["annotations"], proba)
-    out = check(out)
     if several:
         clf, content = _audit_answers(data, out, options, check, excel_safe, quiet)
         _finish_audit(clf, content, out, options, as_json)
