@@ -153,6 +153,33 @@ def test_a_ratio_with_numerator_zero_is_zero():
     assert_array_equal(found, [0, 0, 1.5])
 
 
+@pytest.mark.parametrize("flat", [0.0, 0.5])
+@pytest.mark.parametrize("at_once", [_rows.ELEMENTS_AT_ONCE, 60])
+def test_the_systems_of_all_rows_are_solved_as_each_row_alone(rng, flat, at_once, monkeypatch):
+    monkeypatch.setattr(_rows, "ELEMENTS_AT_ONCE", at_once)  # several chunks, or one
+    factor, weight = rng.normal(size=(5, 7)), rng.exponential(size=(40, 7)) * 1e-3
+    members, rights = rng.random((40, 5)) < 0.6, rng.normal(size=(2, 40, 5))
+    if flat:
+        factor[3] = factor[1]  # linearly dependent: a solution exists only with `flat`
+    found = _rows.solve_on(members, factor, weight, *rights, flat=flat)
+    for right, solved in zip(rights, found, strict=True):
+        assert_array_equal(solved[~members], 0.0)
+        for x, r, w, m in zip(solved, right, weight, members, strict=True):
+            matrix = (factor[m] * w) @ factor[m].T + flat * np.eye(m.sum())
+            assert_allclose(matrix @ x[m], r[m], rtol=1e-6, atol=1e-6)
+
+
+def test_conjugate_gradients_of_all_rows_are_as_accurate_as_promised(rng):
+    factor, weight = rng.normal(size=(6, 9)), rng.exponential(size=(50, 9))
+    members, right = rng.random((50, 6)) < 0.7, rng.normal(size=(50, 6))
+    found = _rows._conjugate_gradients(members, factor, weight, right)
+    assert_array_equal(found[~members], 0.0)
+    for x, r, w, m in zip(found, right, weight, members, strict=True):
+        matrix = (factor[m] * w) @ factor[m].T
+        rest, scale = r[m] - matrix @ x[m], 1 / np.diag(matrix)
+        assert (scale * rest**2).sum() <= _rows.CG_SHARE**2 * (scale * r[m] ** 2).sum() * (1 + 1e-9)
+
+
 def test_marked_rows_are_replaced_and_others_kept():
     old = np.arange(8.0).reshape(4, 2)
     found = _rows.put_rows(np.array([False, True, False, True]), old, -np.ones((2, 2)))
