@@ -142,6 +142,25 @@ def test_the_steepest_absent_class_enters_if_present_classes_are_at_their_optimu
         assert row[3 - k] == 0
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-2, 1e-5])
+def test_the_rise_of_a_step_is_that_of_the_objective(rng, size):
+    labels, classes = rng.dirichlet(np.ones(3), 30), rng.dirichlet(np.ones(3), 30)
+    labels[:10, 1] = 0.0  # unseen
+    labels /= labels.sum(axis=1, keepdims=True)
+    target = classes + size * (rng.dirichlet(np.ones(3), 30) - classes)
+    found = _rows._rise(_rows.evaluate(labels, classes, NOISY, None), target, NOISY)
+    before, after = classes @ NOISY, target @ NOISY
+    rise = (labels * np.log1p((after - before) / before)).sum(axis=1)
+    gain = (labels * (after - before) / before).sum(axis=1)
+    assert_allclose(found, rise - _rows.ARMIJO * np.abs(gain), rtol=1e-5, atol=1e-8 * size)
+
+
+def test_a_step_that_makes_a_label_impossible_is_no_rise():
+    transition = np.array([[1.0, 0.0], [0.5, 0.5]])
+    at = _rows.evaluate(np.array([[0.9, 0.1]]), np.array([[0.5, 0.5]]), transition, None)
+    assert _rows._rise(at, np.array([[1.0, 0.0]]), transition) == -np.inf
+
+
 def test_negative_entries_become_zero_and_rows_sum_to_one(xp):
     rows = xp.asarray([[1.0, -1.0, 3.0], [-1.0, -2.0, 0.0]])
     found = as_numpy("rows", _rows.on_simplex(rows))
