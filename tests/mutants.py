@@ -3,15 +3,21 @@
     python tests/mutants.py run --jobs 16 --minutes 20      # appends to local/mutants.csv; resumes
     python tests/mutants.py table                           # shares per module, and the survivors
     python tests/mutants.py run --again                     # only what survived before
+    python tests/mutants.py run --only 'estimation/*'       # mutants of these modules
 
 A mutant is one small change of one source file: another operator, another constant, a negated
 condition, a dropped statement. Each mutant runs against the tests of its own module, in a copy of
 the tree. Seeds are fixed, so that everyone has the same mutants of the same sources.
+
+A mutant that makes the tests endless is dead. Endless means processor time, far more than the tests
+need without it, because on a busy machine tests of any mutant can take long. A mutant that is only
+slow by the clock (it may wait for something, or the machine has no time) counts as not run.
 """
 
 import argparse
 import ast
 import csv
+import math
 import os
 import queue
 import random
@@ -24,16 +30,23 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("src/looselabels")
-MODULES = ["inference", "_rows", "_rows_numba", "_blocks", "transition", "estimation/*"]
+MODULES = [
+    *("inference", "_climb", "_rows", "_interior", "_rows_numba", "_dual_numba", "_blocks"),
+    *("transition", "estimation/*"),
+]
 # Besides tests/test_MODULE.py: parts without a test file of their own, and what uses all of them.
 TESTS = {
     "_rows": ["test_rows", "test_blocks", "test_inference"],
     "_rows_numba": ["test_rows", "test_blocks", "test_inference"],
+    "_dual_numba": ["test_rows", "test_blocks", "test_inference"],
+    "_interior": ["test_interior", "test_rows"],
+    "_climb": ["test_climb", "test_inference"],
     "_blocks": ["test_blocks", "test_inference"],
     "inference": ["test_inference", "test_paper"],
     "transition": ["test_transition", "test_paper"],
@@ -43,6 +56,8 @@ TESTS = {
     ],
 }
 MEMORY = 32 * 2**20  # KiB of address space per mutant; one that wants more is stopped
+PATIENCE = 10  # seconds by the clock per second of processor time
+OUTCOMES = {0: "survived", "stopped": "stopped", -signal.SIGXCPU: "endless"}
 
 # ------------------------------------------------------------------------------------- the mutants
 
@@ -194,29 +209,45 @@ def copy_tree(folder):
 
 
 def run_pytest(tree, arguments, limit, cache):
-    """Run tests in a copy of the tree; return the exit code or "timeout", output and seconds."""
+    """Run tests in a copy of the tree; return the exit code, output and seconds of processor time.
+
+    `limit` is in seconds of processor time. The exit code is "stopped" if they were not used in
+    `PATIENCE` times as many seconds by the clock.
+    """
     environment = {
         **os.environ,
         **{"PYTHONPATH": str(tree / "src"), "NUMBA_CACHE_DIR": str(cache)},
         **{"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
     }
     pytest = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider"]
-    limited = ["sh", "-c", f'ulimit -v {MEMORY}; exec "$@"', "sh", *pytest, *arguments]
-    begin = time.monotonic()
+    script = f'ulimit -v {MEMORY}; ulimit -S -t {math.ceil(limit)}; exec "$@"'
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
-            limited, cwd=tree, env=environment, stdout=output, stderr=output, start_new_session=True
+            ["sh", "-c", script, "sh", *pytest, *arguments],
+            **{"cwd": tree, "env": environment, "start_new_session": True},
+            **{"stdout": output, "stderr": output},
         )
-        try:
-            code = process.wait(limit)
-        except subprocess.TimeoutExpired:
-            code = "timeout"
-        finally:  # children of a test, too
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        code, seconds = wait(process, PATIENCE * limit)
         output.seek(0)
-        return code, output.read(), time.monotonic() - begin
+        return code, output.read(), seconds
+
+
+def wait(process, limit):
+    """Wait for a process; return the exit code, or "stopped", and its processor time in seconds."""
+    end = time.monotonic() + limit
+    stopped = False
+    while True:
+        pid, status, used = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            break
+        if time.monotonic() > end and not stopped:
+            stopped = True
+            os.killpg(process.pid, signal.SIGKILL)
+        time.sleep(0.1)
+    with suppress(ProcessLookupError):  # children of a test, too
+        os.killpg(process.pid, signal.SIGKILL)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return "stopped" if stopped else process.returncode, used.ru_utime + used.ru_stime
 
 
 def failed(output):
@@ -235,26 +266,40 @@ def run_unchanged(tree, path):
 
 
 def run_mutant(tree, mutant, unchanged):
-    """Return the result of a mutant: killed (by a test, or out of time) or survived."""
+    """Return the result of a mutant: killed (by a test), endless, survived, or stopped."""
     path = tree / PACKAGE / f"{mutant.module}.py"
     original = path.read_bytes()
     files = sorted(files_of(mutant.module), key=lambda name: unchanged[name].seconds)
     left_out = [test for name in files for test in unchanged[name].test.splitlines()]
     limit = 3 * sum(unchanged[name].seconds for name in files) + 60
     arguments = ["-x", *files, *(f"--deselect={test}" for test in left_out)]
-    # Compiled code contains constants of other files, which numba's cache does not notice.
-    fresh = mutant.module.startswith("_rows")
-    with tempfile.TemporaryDirectory(dir=tree) as cache:
+    times = path.stat()
+    with tempfile.TemporaryDirectory(dir=tree) as folder:
+        cache = cache_for(mutant, tree / "numba", Path(folder))
         path.write_bytes(mutated(mutant))
         try:
-            code, output, seconds = run_pytest(
-                tree, arguments, limit, cache if fresh else tree / "numba"
-            )
+            code, output, seconds = run_pytest(tree, arguments, limit, cache)
         finally:
             path.write_bytes(original)
-    outcome = {0: "survived", "timeout": "timeout"}.get(code, "killed")
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # for numba's cache
+    outcome = OUTCOMES.get(code, "killed")
     test = (failed(output) or [f"exit code {code}"])[0] if outcome == "killed" else ""
     return Result(*mutant.key, outcome, round(seconds, 1), test)
+
+
+def cache_for(mutant, shared, own):
+    """Return the folder for what numba compiles: `shared` with other mutants, or `own`.
+
+    Numba compiles anew if the file of a function has changed, but not if constants or functions
+    from other files have: constants of `_rows`, and all of `_dual_numba`. So these begin empty.
+    """
+    source = (ROOT / PACKAGE / f"{mutant.module}.py").read_bytes()
+    line = source.splitlines()[mutant.line - 1]
+    if mutant.module == "_dual_numba" or (mutant.module == "_rows" and re.match(rb"[A-Z]", line)):
+        return own
+    if mutant.module == "_rows_numba" and shared.exists():
+        return Path(shutil.copytree(shared, own, dirs_exist_ok=True))
+    return shared
 
 
 # ------------------------------------------------------------------------------------------ results
@@ -308,7 +353,7 @@ def run(mutants, path, jobs, minutes, again):
     end = time.monotonic() + 60 * minutes
     path.parent.mkdir(parents=True, exist_ok=True)
     results = read_results(path)
-    open_ = [m for m in mutants if m.key not in results or (again and alive(results[m.key]))]
+    open_ = [m for m in mutants if not known(m, results) or (again and alive(results[m.key]))]
     files = sorted({name for mutant in open_ for name in files_of(mutant.module)})
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         trees = queue.SimpleQueue()
@@ -334,6 +379,11 @@ def run(mutants, path, jobs, minutes, again):
         list(pool.map(lambda mutant: in_a_tree(run_mutant, mutant, unchanged), ready))
 
 
+def known(mutant, results):
+    """Return whether it was found out what the tests say about a mutant."""
+    return mutant.key in results and results[mutant.key].outcome != "stopped"
+
+
 def alive(result):
     """Return whether the tests did not notice a mutant."""
     return result.outcome == "survived"
@@ -348,12 +398,12 @@ def show(mutants, path):
     """Print the share of dead mutants per module, and the lines of the survivors."""
     results = read_results(path)
     for name in sorted({mutant.module for mutant in mutants}):
-        found = [results[m.key] for m in mutants if m.module == name and m.key in results]
+        found = [results[m.key] for m in mutants if m.module == name and known(m, results)]
         print_share(name, found)
-    every = [results[mutant.key] for mutant in mutants if mutant.key in results]
+    every = [results[mutant.key] for mutant in mutants if known(mutant, results)]
     print_share(f"all ({len(mutants) - len(every)} not run)", every)
     for mutant in mutants:
-        if mutant.key in results and alive(results[mutant.key]):
+        if known(mutant, results) and alive(results[mutant.key]):
             source = (ROOT / PACKAGE / f"{mutant.module}.py").read_text(encoding="utf-8")
             before, after = source.splitlines(), mutated(mutant).decode().splitlines()
             print(f"\n{mutant.module}.py:{mutant.line} ({mutant.kind}, byte {mutant.begin})")
@@ -376,8 +426,9 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--minutes", type=float, default=600, help="start no test after that")
     parser.add_argument("--again", action="store_true", help="run survivors again")
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="modules, as in glob")
     options = parser.parse_args()
-    mutants = sample(options.mutants)
+    mutants = [m for m in sample(options.mutants) if fnmatch(m.module, options.only)]
     if options.task == "run":
         run(mutants, options.results, options.jobs, options.minutes, options.again)
     show(mutants, options.results)

@@ -630,6 +630,13 @@ class TestCorners:
         with pytest.raises(ValueError, match="class_prior is 0 for class 0, but no other class"):
             infer(np.array([[0.2, 0.8]]), PU, class_prior=[0, 1])
 
+    def test_a_label_that_does_not_occur_may_be_impossible(self):
+        found = infer(np.array([[0.0, 1.0]]), PU, class_prior=[0, 1])
+        assert_allclose(found.class_proba, [[0, 1]])
+        rows, transition = np.array([[0.3, 0.7], [0.6, 0.4]]), np.array([[0.9, 0.1], [0.2, 0.8]])
+        wider = [np.column_stack([part, np.zeros(2)]) for part in (rows, transition)]
+        assert_allclose(infer(*wider).class_proba, infer(rows, transition).class_proba)
+
     def test_label_proba_of_exact_zeros_and_ones(self, solver):
         found = infer(np.eye(2), PU)
         assert_allclose(found.class_proba, [[1, 0], [0, 1]])

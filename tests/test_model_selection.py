@@ -137,6 +137,13 @@ def test_a_label_that_occurs_once_is_named():
     assert len(folds) == 2
 
 
+def test_labels_that_all_occur_once_are_refused():
+    with pytest.raises(ValueError, match=r"No label of y has two samples.* 3 labels name 3"):
+        LabelStratifiedKFold(3).get_n_splits(y=["cat", "dog", None])
+    with pytest.raises(ValueError, match="No label of y has two samples"):
+        DecoupledClassifier(GaussianNB()).fit([[1.0], [2.0]], ["cat", "dog"])
+
+
 # --------------------------------------------------------------------------------------- the score
 
 

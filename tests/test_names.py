@@ -36,6 +36,15 @@ def test_the_missing_values_of_all_libraries_are_the_missing_label():
     assert plain_name(("web", np.nan)) == ("web", None)
 
 
+@pytest.mark.parametrize(
+    "labels", [[0.0, 1.0, 1.0], [0, 1, 1], ["a", "b", "b"], [True, False, False]]
+)
+def test_labels_that_are_masked_are_missing(labels):
+    found, index = read_column("y", np.ma.array(labels, mask=[False, False, True]))
+    assert found == (*labels[:2], None)
+    assert index.tolist() == [0, 1, 2]
+
+
 def test_scalars_of_numpy_become_plain():
     plain = [plain_name(name) for name in (np.int64(1), np.float32(0.5), np.str_("x"), np.True_)]
     assert plain == [1, 0.5, "x", True]

@@ -142,6 +142,25 @@ def test_the_steepest_absent_class_enters_if_present_classes_are_at_their_optimu
         assert row[3 - k] == 0
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-2, 1e-5])
+def test_the_rise_of_a_step_is_that_of_the_objective(rng, size):
+    labels, classes = rng.dirichlet(np.ones(3), 30), rng.dirichlet(np.ones(3), 30)
+    labels[:10, 1] = 0.0  # unseen
+    labels /= labels.sum(axis=1, keepdims=True)
+    target = classes + size * (rng.dirichlet(np.ones(3), 30) - classes)
+    found = _rows._rise(_rows.evaluate(labels, classes, NOISY, None), target, NOISY)
+    before, after = classes @ NOISY, target @ NOISY
+    rise = (labels * np.log1p((after - before) / before)).sum(axis=1)
+    gain = (labels * (after - before) / before).sum(axis=1)
+    assert_allclose(found, rise - _rows.ARMIJO * np.abs(gain), rtol=1e-5, atol=1e-8 * size)
+
+
+def test_a_step_that_makes_a_label_impossible_is_no_rise():
+    transition = np.array([[1.0, 0.0], [0.5, 0.5]])
+    at = _rows.evaluate(np.array([[0.9, 0.1]]), np.array([[0.5, 0.5]]), transition, None)
+    assert _rows._rise(at, np.array([[1.0, 0.0]]), transition) == -np.inf
+
+
 def test_negative_entries_become_zero_and_rows_sum_to_one(xp):
     rows = xp.asarray([[1.0, -1.0, 3.0], [-1.0, -2.0, 0.0]])
     found = as_numpy("rows", _rows.on_simplex(rows))
@@ -151,6 +170,33 @@ def test_negative_entries_become_zero_and_rows_sum_to_one(xp):
 def test_a_ratio_with_numerator_zero_is_zero():
     found = _rows.ratio(np.array([0.0, 0.0, 3.0]), np.array([0.0, 2.0, 2.0]))
     assert_array_equal(found, [0, 0, 1.5])
+
+
+@pytest.mark.parametrize("flat", [0.0, 0.5])
+@pytest.mark.parametrize("at_once", [_rows.ELEMENTS_AT_ONCE, 60])
+def test_the_systems_of_all_rows_are_solved_as_each_row_alone(rng, flat, at_once, monkeypatch):
+    monkeypatch.setattr(_rows, "ELEMENTS_AT_ONCE", at_once)  # several chunks, or one
+    factor, weight = rng.normal(size=(5, 7)), rng.exponential(size=(40, 7)) * 1e-3
+    members, rights = rng.random((40, 5)) < 0.6, rng.normal(size=(2, 40, 5))
+    if flat:
+        factor[3] = factor[1]  # linearly dependent: a solution exists only with `flat`
+    found = _rows.solve_on(members, factor, weight, *rights, flat=flat)
+    for right, solved in zip(rights, found, strict=True):
+        assert_array_equal(solved[~members], 0.0)
+        for x, r, w, m in zip(solved, right, weight, members, strict=True):
+            matrix = (factor[m] * w) @ factor[m].T + flat * np.eye(m.sum())
+            assert_allclose(matrix @ x[m], r[m], rtol=1e-6, atol=1e-6)
+
+
+def test_conjugate_gradients_of_all_rows_are_as_accurate_as_promised(rng):
+    factor, weight = rng.normal(size=(6, 9)), rng.exponential(size=(50, 9))
+    members, right = rng.random((50, 6)) < 0.7, rng.normal(size=(50, 6))
+    found = _rows._conjugate_gradients(members, factor, weight, right)
+    assert_array_equal(found[~members], 0.0)
+    for x, r, w, m in zip(found, right, weight, members, strict=True):
+        matrix = (factor[m] * w) @ factor[m].T
+        rest, scale = r[m] - matrix @ x[m], 1 / np.diag(matrix)
+        assert (scale * rest**2).sum() <= _rows.CG_SHARE**2 * (scale * r[m] ** 2).sum() * (1 + 1e-9)
 
 
 def test_marked_rows_are_replaced_and_others_kept():

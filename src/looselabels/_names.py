@@ -197,9 +197,10 @@ def read_column(argument: str, column) -> tuple[tuple, np.ndarray]:
         )
     if isinstance(dtype, np.dtype) and dtype.kind == "f":
         # in a list each NaN would be a distinct object, and so a distinct name
+        masked = column.mask if isinstance(column, np.ma.MaskedArray) else False
         numbers = np.asarray(column)
         column = numbers.astype(object)
-        column[np.isnan(numbers)] = None
+        column[np.isnan(numbers) | masked] = None
     values = column.tolist() if hasattr(column, "tolist") else list(column)
     _check_no_bool_among_numbers(argument, values)
     categories: list = getattr(getattr(dtype, "categories", None), "to_list", list)()

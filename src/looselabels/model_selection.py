@@ -102,6 +102,11 @@ class LabelStratifiedKFold(BaseCrossValidator):
         # a few unlabeled rows need not be in every fold
         named = counts[is_label & (counts > 0)]
         rarest = int(named.min() if len(named) else counts[counts > 0].min())
+        if counts.max() < 2 and not has_groups:
+            raise ValueError(
+                f"No label of y has two samples, which folds need: {len(labels)} labels name "
+                f"{counts.sum()} samples. Label more of them, or merge labels."
+            )
         n_splits = max(2, min(self.n_splits, rarest))
         if n_splits < self.n_splits or rarest < 2:
             rare = [label for label, count in zip(labels, counts, strict=True) if count == rarest]

@@ -676,6 +676,28 @@ def test_predict_does_not_replace_a_file_without_force(model):
     assert Path("mine.csv").read_text() != "mine"
 
 
+def test_results_never_replace_what_they_were_computed_from(model):
+    design = '{"meanings": {"cat": "cat", "pet": ["cat", "dog"]}}'
+    written = {"data.csv": CSV, "d.json": design, "out/labels.csv": CSV}
+    os.mkdir("out")
+    for name, text in written.items():
+        Path(name).write_text(text)
+    os.symlink("data.csv", "link.csv")
+    audit = ("audit", "out/labels.csv", "--label", "species", *QUICK)
+    for words in (
+        ("predict", model, "data.csv", "-o", "data.csv"),
+        ("predict", model, "link.csv", "-o", "data.csv"),
+        ("predict", model, "data.csv", "-o", "link.csv"),
+        ("design", "d.json", "-o", "./d.json"),
+        (*audit, "-o", "out"),
+    ):
+        found = called(*words, "--force")
+        assert found.code == 2
+        assert "is an input and is not replaced. Pass another --out." in found.err
+    assert {name: Path(name).read_text() for name in written} == written
+    assert files("out") == ["labels.csv"]
+
+
 def test_a_bad_row_late_in_a_table_leaves_no_file(model):
     Path("new.csv").write_text("size,weight\n" + "0,0\n" * 60_000 + "x,0\n")
     found = called("predict", model, "new.csv", "-o", "out.csv")
@@ -701,7 +723,7 @@ def test_a_design_is_printed_written_and_drawn():
     written = Transition.from_json(Path("t.json").read_text())
     assert written.labels == ("cat", "not cat", None)
     assert called("design", "t.json").out == found.out
-    assert called("design", "t.json", "-o", "t.json").code == 5
+    assert called("design", "t.json", "-o", "t.json").code == 2
     assert called("design", "coarse.json", "--plot", "t.xyz").code == 2
     assert files() == ["coarse.json", "t.json", "t.png"]
 

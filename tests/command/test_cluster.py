@@ -44,6 +44,21 @@ def test_a_missing_extra_is_named(monkeypatch):
     assert found.err == 'This needs distributed: pip install "looselabels[dask]"\n'
 
 
+def test_workers_that_cannot_start_are_one_line(monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+
+    def fail(*_, **__):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr(distributed, "LocalCluster", fail)
+    found = called(*AUDIT, "--workers", "2")
+    assert found.code == 5
+    assert found.err == (
+        "Dask cannot start --workers 2 on this machine: Nanny failed to start. Pass fewer, or fit "
+        "without a cluster.\n"
+    )
+
+
 # ------------------------------------------------------------------------------------- on a cluster
 
 ON_CLUSTER = [

@@ -166,6 +166,7 @@ def test_a_class_that_is_left_out_gets_the_rest():
             r"no class 'cta'\. Did you mean 'cat'\? The classes are 'canine'",
         ),
         ({}, ["cat=0.5"], "the shares of 'canine' and 1 more are missing; one class can be left"),
+        ({}, ["cat=0.5", "cat=0.2"], "--class-share of 'cat' is given 2 times"),
         ({}, ["cat=0.9", "dog=0.2"], "the shares sum to 1.1; they must be at most 1"),
         ({}, ["cat=0.3", "dog=0.2", "canine=0.4"], "sum to 0.9; they must be exactly 1"),
         ({"noise": 0.0}, ["cat=0.4", "dog=0.2"], "'cat' has a share of 0.4, but 0.5 of all rows"),

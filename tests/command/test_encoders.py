@@ -1,5 +1,7 @@
 """One encoder per kind of column: numbers, dates, categories, text."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,28 @@ def test_a_word_among_numbers_is_refused_by_line(repeat, file):
     features = Features.fit(read_table(path), text=["x"])
     assert (features.used, features.ignored) == (["x"], [])
     assert "x = abc" in features.feature_names
+
+
+@pytest.mark.parametrize("number", ["5,123", "-0,5", "1,234.5", "12,345,678.", "1,5e-3"])
+def test_numbers_with_a_comma_are_refused_by_line(number, file):
+    cells = ["7", "n/a", *[f'"{number}"'] * 20, "8"]
+    path = file("x\n" + "\n".join(cells))
+    message = rf"data.csv, line 4, column 'x': '{re.escape(number)}' has a comma, .* --text"
+    with pytest.raises(TableError, match=message):
+        Features.fit(read_table(path))
+    assert Features.fit(read_table(path), text=["x"]).used == ["x"]
+
+
+@pytest.mark.parametrize("cell", ["1,2,5", "3, 4", "a,1", ","])
+def test_a_comma_in_words_and_lists_is_no_part_of_a_number(cell, file):
+    path = file("x\n" + "\n".join(["7", *[f'"{cell}"'] * 20]))
+    assert Features.fit(read_table(path)).used == ["x"]
+
+
+def test_numbers_that_are_equal_up_to_rounding_are_not_called_equal(file):
+    path = file("x,y\n" + "\n".join(f"{2**63 + i},{i % 3}" for i in range(20)))
+    features = Features.fit(read_table(path))
+    assert dict(features.ignored) == {"x": f"every cell is '{2**63}' up to rounding"}
 
 
 @pytest.mark.parametrize("position", [0, 7])

@@ -3,9 +3,11 @@
 import warnings
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
-from looselabels import Transition
+from looselabels import DecoupledClassifier, Transition
 from looselabels.auditing.audit import audit
 from looselabels.auditing.diagnose import Finding
 from looselabels.auditing.pages import violated_assumptions
@@ -56,6 +58,17 @@ SAID = {  # by the library, and by the command
     "share of wrong labels, pass it as in --noise 0.1.",
     "Column 'y' holds a noise of 0.1.": "Column 'y' holds a noise of 0.1.",
 }
+
+
+@pytest.mark.parametrize(("label", "shown"), [("", "''"), (" ", "' '"), (-1, "-1")])
+def test_a_label_that_looks_missing_can_be_seen_and_copied(label, shown):
+    y = np.array([label, "a"] * 10, dtype=object) if isinstance(label, str) else [label, 0, 1] * 10
+    X = np.random.default_rng(0).normal(size=(len(y), 2))
+    with pytest.warns(UserWarning, match="taken to be a class") as warned:
+        DecoupledClassifier(GaussianNB(), random_state=0).fit(X, y)
+    note = words_of_command(str(warned[0].message))
+    assert note.startswith(f"The label {shown} occurs in 10 rows;")
+    assert note.endswith(f"pass --unlabeled {shown}.")
 
 
 @pytest.mark.parametrize("said", SAID)

@@ -39,6 +39,11 @@ def test_a_noise_rate_is_a_share(rate):
     assert f"'{rate}' is neither a number from 0 to 1" in message
 
 
+def test_a_label_rate_is_a_number():
+    message = parsed("--label", "y", "--label-rate", "nan", option=options.about_labels)
+    assert "'--label-rate': nan is not a rate" in message
+
+
 @pytest.mark.parametrize("word", ["cat", "cat=2", "=0.5", "cat=", "cat=nan"])
 def test_a_class_share_names_a_class_and_a_share(word):
     words = ("--label", "y", "--class-share", word)

@@ -43,7 +43,7 @@ BAD = {
     "tabs": (b"a\tb\n1\t2\n", r"If '\\t' separates"),
     "duplicates": (b"a,b,a\n1,2,3\n", r"more than one column 'a'; rename"),
     "no name": (b",a\n0,1\n", r"column 1 of 2 has no name; .*index=False"),
-    "CR only": (b"a,b\r1,2\r", r"LF or CRLF line endings"),
+    "CR only": (b"a,b\r1,2\r", r"lines end with CR alone. Save .* LF or CRLF line endings\.$"),
     "damaged gzip": (gzip.compress(b"a,b\n1,2\n" * 99)[:-20], r"is damaged: .*Compress it again"),
 }
 

@@ -59,6 +59,16 @@ def test_a_label_in_a_group_that_is_too_large_does_not_vanish():
     assert set(label_index[rows]) == {0, 1}
 
 
+def test_each_label_keeps_a_row_to_learn_from_if_another_is_predicted():
+    label_index = np.repeat([0, 1, 2], [500, 20, 1])
+    rows = choose_rows(label_index, 2, random_state=0)
+    assert_array_equal(np.bincount(label_index[rows]), [2, 2, 1])
+    X, y, _ = gaussians(300)
+    with pytest.warns(UserWarning, match="has 2 samples: 2 folds"):
+        clf = classifier(max_fit_rows=2).fit(X, y)
+    assert clf.predict_proba(X).shape == (300, 3)
+
+
 def test_rows_that_models_do_not_learn_from_are_left_out():
     label_index = np.repeat([0, 1], [50, 950])
     rows = choose_rows(label_index, 100, is_learned=label_index == 0)

@@ -222,6 +222,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     several = has_answers(options, proba)
     check = partial(check_folder, force=force, written=results.AUDIT_FILES)
     out = check(_out(data, out, "audit"))
+    _check_not_read(out, data, options["annotations"], proba)
     if several:
         clf, content = _audit_answers(data, out, options, check, excel_safe, quiet)
         _finish_audit(clf, content, out, options, as_json)
@@ -361,6 +362,7 @@ def predict(
     from looselabels.command.spelling import read_merges
     from looselabels.command.writing import check_writable, table_writer
 
+    _check_not_read(out, data, features)
     check_file(out, force)
     check_writable(out)
     loaded, done = read_model(model), 0
@@ -429,10 +431,7 @@ def apply(data, decisions, out, force, debug, **options):
     out = _out(data, out, f"corrected{_suffix(data)}")
     log = out.with_name(re.sub(SUFFIX, "", out.name) + "-changes.csv")
     for path in (out, log):
-        if any(
-            path.exists() and path.samefile(given) for given in (data, *decisions) if given != "-"
-        ):
-            raise click.UsageError(f"{path} is an input and is not replaced. Pass another --out.")
+        _check_not_read(path, data, *decisions)
         check_file(path, force)
     check_writable(out)
     workflow.set_columns(data, options)
@@ -495,6 +494,7 @@ def design(file, out, plot, force, as_json, debug):
     check = partial(check_file, force=force)
     for path in (out, plot):
         if path is not None:
+            _check_not_read(path, file)
             check(path)
     if plot is not None and plot.suffix not in (".png", ".svg", ".pdf"):
         raise click.UsageError(f"--plot {plot}: the file must end in .png, .svg or .pdf.")
@@ -559,6 +559,17 @@ def _out(data, out, kind):
     if out is not None:
         return out
     return Path(f"{re.sub(SUFFIX, '', _file_name(data))}-{kind}")
+
+
+def _check_not_read(place, *inputs):
+    """Raise if results would replace an input: a file at `place`, or one in the folder `place`."""
+    from looselabels._files import resolved
+
+    if place == "-" or not (place := resolved(place)).exists():
+        return
+    for given in inputs:
+        if given not in (None, "-") and resolved(given).is_relative_to(place):
+            raise click.UsageError(f"{given} is an input and is not replaced. Pass another --out.")
 
 
 def _file_name(data):

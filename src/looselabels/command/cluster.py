@@ -57,5 +57,12 @@ def _local(n_workers):
     from distributed import Client, LocalCluster
 
     options = {"silence_logs": logging.CRITICAL, "dashboard_address": None}
-    with LocalCluster(n_workers, threads_per_worker=1, **options) as here, Client(here) as client:
+    try:
+        started = LocalCluster(n_workers, threads_per_worker=1, **options)
+    except (OSError, RuntimeError) as error:
+        raise ConnectionError(
+            f"Dask cannot start --workers {n_workers} on this machine: {error} Pass fewer, or fit "
+            "without a cluster."
+        ) from error
+    with started as here, Client(here) as client:
         yield client

@@ -164,8 +164,11 @@ def class_prior(y, labels: Labels, shares=()) -> dict | None:
         return _shares_of_rate(observed, labels.negative, labels.label_rate)
     names = list(observed) if labels.design is None else list(labels.design.classes)
     names += [] if labels.negative is None else [labels.negative]
-    parts = (word.rpartition("=") for word in shares)
-    prior = _complete({name: float(share) for name, _, share in parts}, names)
+    given = [(name, float(share)) for name, _, share in (word.rpartition("=") for word in shares)]
+    for name, count in Counter(name for name, _ in given).items():
+        if count > 1:
+            raise ValueError(f"--class-share of {short_repr(name)} is given {count} times.")
+    prior = _complete(dict(given), names)
     if labels.design is None:
         _check_observed(prior, observed, noise=labels.noise)
     return prior

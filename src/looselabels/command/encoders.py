@@ -17,6 +17,7 @@ from looselabels.command.tables import NUMBER, TableError, is_text, pa, pc, pd, 
 MIN_ROWS_OF_IDENTIFIER = 20  # in fewer rows, distinct values are no sign of an identifier
 MIN_ROWS_OF_KIND = 10  # in fewer rows, a word among numbers or dates is no typing error
 IS_TEXT = " If the column holds words, name it with --text (in Python: text=)."
+WITH_COMMA = r"^[+-]?(\d+(,\d+)?|\d{1,3}(,\d{3})+\.\d*|\d+\.\d+)([eE][+-]?\d+)?$"
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers or dates
 MAX_CATEGORIES = 40
 N_HASHES, N_COMPONENTS, N_SAMPLES = 2**14, 20, 10_000  # of a text column
@@ -68,6 +69,7 @@ def fit_column(column: Column, named: bool) -> FittedColumn:
         return found
     if not is_text(cells.type):
         return FittedColumn(name, why=f"it holds {cells.type}, which is not supported")
+    _check_no_commas(column)
     _check_not_almost_numbers(column)
     _check_not_almost_dates(column)
     return fit_text(column, named)
@@ -113,7 +115,8 @@ class Numbers(Encoder):
             return None
         why = ""
         if np.ptp(values) == 0:  # not if cells are missing, which may be informative
-            why = f"every cell is {short_repr(column.cells[0].as_py())}"
+            rounded = " up to rounding" if len(column.cells.unique()) > 1 else ""
+            why = f"every cell is {short_repr(column.cells[0].as_py())}{rounded}"
         elif not named and _is_identifier(column.name, values):
             why = "every row has a different whole number, like an identifier"
         note = _note_missing(column, np.isnan(values))
@@ -180,6 +183,17 @@ def _check_not_almost_numbers(column):
     if _are_few(n_cells - n_numbers, n_cells):
         reason = f"is not a number, but {n_numbers:,} of {n_cells:,} cells of its column are"
         raise column.error(pc.index(fits, False).as_py(), reason, IS_TEXT)
+
+
+def _check_no_commas(column):
+    """Raise if all cells are numbers, and some of them have a comma: as words they are lost."""
+    cells = _without_missing(column.cells)
+    position = pc.index(pc.match_substring(cells, ","), True).as_py()
+    if position < 0 or len(cells) - cells.null_count < MIN_ROWS_OF_KIND:
+        return
+    if pc.all(pc.match_substring_regex(cells, WITH_COMMA)).as_py():
+        reason = "has a comma, but its column looks like numbers; write them without, as in 1234.5"
+        raise column.error(position, reason, IS_TEXT)
 
 
 def _check_not_almost_dates(column):

@@ -1,5 +1,6 @@
 """The options of the command `looselabels`, and the command line that repeats a run."""
 
+import math
 from pathlib import Path
 
 import click
@@ -132,6 +133,12 @@ def _cores(_context, _parameter, value):
     return value
 
 
+def _rate(_context, _parameter, value):
+    if value is not None and math.isnan(value):  # which is in no range, and not outside either
+        raise click.BadParameter("nan is not a rate, such as 0.3.")
+    return value
+
+
 def _proba(_context, _parameter, value):
     if value is not None and not 0 <= value < 1:
         raise click.BadParameter(f"{value} is not a probability below 1, such as 0.95.")
@@ -254,6 +261,7 @@ how_labels_arise = add_options(
     click.option(
         "--label-rate",
         type=click.FloatRange(0, 1, min_open=True),
+        callback=_rate,
         metavar="RATE",
         help="Share of the rows of each class that are labeled, with --negative.  [default: "
         "estimated]",

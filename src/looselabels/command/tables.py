@@ -216,8 +216,10 @@ def _header(text, source) -> list[str]:
         with _long_cells():
             names = next(csv.reader(lines, delimiter=source.delimiter, strict=True), None)
     except csv.Error as error:
-        hint = " Save it with LF or CRLF line endings." if "new-line" in str(error) else ""
-        raise TableError(f"{name}: the header cannot be read: {error}.{hint}") from None
+        reason = str(error)
+        if "new-line" in reason:
+            reason = "lines end with CR alone. Save the file with LF or CRLF line endings"
+        raise TableError(f"{name}: the header cannot be read: {reason}.") from None
     if names is None:
         raise TableError(f"{name} is empty; it needs a header and rows.")
     if not names:

@@ -169,9 +169,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         balanced accuracy and finds more rows of rare classes.
     max_fit_rows : int or None, default=200000
         About how many rows models learn from. Of a larger table they learn from a random sample:
-        all rows of rare labels, equally many of the others, and groups as a whole. The remaining
-        rows are predicted by the fitted model, so `fit` returns an answer for every row; there is
-        no `refit`. None, or folds as a list in `cv`: all rows. Not with several labels per row.
+        all rows of rare labels, equally many of the others (at least two), and groups as a whole.
+        The remaining rows are predicted by the fitted model, so `fit` returns an answer for every
+        row; there is no `refit`. None, or folds as a list in `cv`: all rows. Not with several
+        labels per row.
     n_jobs : int, default=None
         Number of folds to fit in parallel, or of trees of the default forest.
     random_state : int, RandomState or None, default=None

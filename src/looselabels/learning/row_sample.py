@@ -21,6 +21,7 @@ from looselabels.learning.label_model import LabelScores, score_labels
 from looselabels.learning.out_of_sample import align, label_columns
 
 BLOCK = 100_000  # rows that are predicted at once
+MIN_ROWS = 2  # of a label, or groups: one to learn from, while the other is predicted
 
 
 def choose_rows(
@@ -33,8 +34,8 @@ def choose_rows(
     label_index : integer array of shape (n_samples,)
         The label of each row.
     max_rows : int or None
-        About how many rows to choose; None: all. With groups, which are taken whole, there can be
-        more of them.
+        About how many rows to choose; None: all. There can be more of them: groups are taken
+        whole, and each label keeps two rows.
     is_learned : bool array of shape (n_samples,), default=None
         Which rows a model may learn from. Others are chosen only with their group. None: all.
     groups : integer array of shape (n_samples,), default=None
@@ -59,7 +60,7 @@ def choose_rows(
         found = np.unique(groups[learned[label_index[learned] == label]])
         found = rng.permutation(found[~is_chosen[found]])
         n_fitting = np.searchsorted(np.cumsum(sizes[found]), room / (len(labels) - n_done), "right")
-        chosen = found[: max(n_fitting, 1)]  # no label may vanish
+        chosen = found[: max(n_fitting, MIN_ROWS)]
         is_chosen[chosen] = True
         room = max(room - sizes[chosen].sum(), 0.0)
     return np.flatnonzero(is_chosen[groups])
