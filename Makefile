@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint types check-slow test-oldest test-newest docs package bench mutants fuzz quality reproduce reproduce-quick clean
+.PHONY: help demo test lint types check-slow test-oldest test-newest test-engines docs package bench mutants fuzz quality reproduce reproduce-quick clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -34,6 +34,11 @@ test-newest:  ## Run the tests with the newest versions (PYTHON=python3.13)
 	$(PYTHON) -m venv .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -e '.[test]'
 	.venv-newest/bin/python -m pytest
+
+test-engines:  ## Run the code of docs/scale.md with Spark (needs Java), Ray, LightGBM and XGBoost
+	$(PYTHON) -m venv .venv-engines
+	.venv-engines/bin/python -m pip install --quiet -e '.[engines]'
+	.venv-engines/bin/python -m pytest -m slow tests/test_engines.py
 
 docs: $(VENV)/.docs  ## Build the documentation site in build/docs, without network
 	$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs
@@ -73,7 +78,7 @@ reproduce-quick: $(VENV)/.test  ## Run a small part of them (under 3 minutes), i
 	$(BIN)/python -m experiments plot --results experiments/results/quick --out experiments/results/quick
 
 clean:  ## Remove the virtual environment and caches
-	rm -rf build dist docs/gallery docs/_generated $(VENV) .venv-oldest .venv-newest .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/gallery docs/_generated $(VENV) .venv-oldest .venv-newest .venv-engines .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

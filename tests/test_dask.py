@@ -15,6 +15,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from looselabels import Transition, infer
+from looselabels._dask import is_dask
 from looselabels.inference import class_proba_from, condition_on_label
 
 pytestmark = [
@@ -147,6 +148,15 @@ def test_a_bad_row_is_named_with_its_block(threads, label_proba):
         infer(da.from_array(wrong, chunks=(BLOCK_ROWS, 3)), NOISY)
     with pytest.raises(TypeError, match="table of Dask; got Delayed"):
         infer(dask.delayed(wrong), NOISY)
+
+
+def test_an_object_that_could_hold_an_array_of_dask_but_holds_none_is_in_memory():
+    class Labeled:  # as those of xarray
+        def __dask_graph__(self):
+            return None
+
+    assert not is_dask(Labeled())
+    assert is_dask(lazy_rows())
 
 
 # ------------------------------------------------------------------------------------- on a cluster

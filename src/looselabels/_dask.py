@@ -7,6 +7,7 @@ transition once per pass. A block that is lost with its worker is computed again
 import ctypes
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
@@ -27,7 +28,8 @@ REUSED_MEMORY = 2**25  # bytes; the largest threshold that glibc accepts
 
 def is_dask(rows) -> bool:
     """Return whether rows are an array or a table of Dask, without importing it."""
-    return "dask" in sys.modules and hasattr(rows, "__dask_graph__")
+    dask = sys.modules.get("dask")
+    return dask is not None and hasattr(rows, "__dask_graph__") and dask.is_dask_collection(rows)
 
 
 def as_dask_array(name, rows):
@@ -44,22 +46,61 @@ def as_dask_array(name, rows):
 def reduced(function: Callable, combine: Callable, *sources):
     """Return the combined results of `function` for all blocks of rows that are not empty."""
     dask = import_extra("dask", INSTALL)
-    sources = _aligned(*sources)
-    shared = dask.delayed(function, pure=False, traverse=False)  # travels once, not per block
-    blocks = zip(*(source.to_delayed().ravel() for source in sources), strict=True)
-    call, join = dask.delayed(_of_block, pure=False), dask.delayed(_joined, pure=False)
-    run = uuid4().hex
-    tasks = [
-        call(shared, index, *block, dask_key_name=f"{BLOCK}{index}-{run}")
-        for index, block in enumerate(blocks)
-    ]
+    parts = [source.to_delayed().ravel() for source in _aligned(*sources)]
+    tasks = tasks_of(function, list(zip(*parts, strict=True)))
+    join = dask.delayed(_joined, pure=False)
     while len(tasks) > 1:
         tasks = [join(combine, tasks[k : k + FAN_IN]) for k in range(0, len(tasks), FAN_IN)]
-    with _plain_errors():
-        (found,) = dask.compute(*tasks)
+    (found,) = computed(tasks)
     if found is None:
         raise ValueError("The source has no rows.")
     return found
+
+
+def tasks_of(function: Callable, blocks, extra=None, empty=None) -> list:
+    """Return one task per block of rows, named so that errors can name the block.
+
+    `blocks` are tuples with a block of each source, and `extra` has further arguments for each of
+    them. The function travels once per worker, even if it holds a large model. A block without rows
+    gives `empty`.
+    """
+    dask = import_extra("dask", INSTALL)
+    shared = dask.delayed(function, pure=False, traverse=False)
+    call, run = dask.delayed(_of_block, pure=False), uuid4().hex
+    more = [()] * len(blocks) if extra is None else extra
+    return [
+        call(shared, index, more[index], empty, *block, dask_key_name=f"{BLOCK}{index}-{run}")
+        for index, block in enumerate(blocks)
+    ]
+
+
+def rows_of_tasks(tasks, sizes, n_columns: int | None, dtype):
+    """Return an array of Dask with the rows that tasks return; sizes may be NaN."""
+    array = import_extra("dask.array", INSTALL)
+    rest = () if n_columns is None else (n_columns,)
+    meta = np.empty((0,) * (1 + len(rest)), dtype=dtype)
+    parts = [
+        array.from_delayed(task, shape=(size, *rest), dtype=dtype, meta=meta)
+        for task, size in zip(tasks, sizes, strict=True)
+    ]
+    return array.concatenate(parts)
+
+
+def computed(collections) -> tuple:
+    """Return tasks, arrays or tables of Dask in memory."""
+    with _plain_errors():
+        return import_extra("dask", INSTALL).compute(*collections)
+
+
+def persisted(collections) -> tuple:
+    """Return the same, kept by the workers, and computed again if a worker is lost."""
+    with _plain_errors():
+        return import_extra("dask", INSTALL).persist(*collections)
+
+
+def in_memory(column):
+    """Return a column of Dask, such as labels or weights, in memory; anything else unchanged."""
+    return computed([column])[0] if is_dask(column) else column
 
 
 def mapped(function: Callable, n_columns: int | None, *sources):
@@ -84,9 +125,9 @@ def mapped(function: Callable, n_columns: int | None, *sources):
 # ---------------------------------------------------------------------------- what runs on a worker
 
 
-def _of_block(function, index, *arrays):
-    """Return `function` of one block; None if it is empty."""
-    arrays = tuple(np.asarray(array) for array in arrays)
+def _of_block(function, index, extra, empty, *arrays):
+    """Return `function` of one block, or `empty`."""
+    arrays = tuple(_dense(array, index) for array in arrays)
     lengths = [len(array) for array in arrays]
     if len(set(lengths)) > 1:
         raise ValueError(
@@ -94,16 +135,26 @@ def _of_block(function, index, *arrays):
             "arrays must be divided at the same rows."
         )
     if not lengths[0]:
-        return None
+        return empty
     # A worker solves several blocks at a time if it has several threads.
     token = ONE_THREAD.set(True)
     try:
         with _reused_memory():
-            return function(*arrays)
+            return function(*arrays, *extra)
     except ValueError as error:
         raise ValueError(f"{error} (This is in block {index}.)") from None
     finally:
         ONE_THREAD.reset(token)
+
+
+def _dense(block, index):
+    """Return a block as an array, or as the table that it is."""
+    if type(block).__module__.startswith("scipy.sparse"):
+        raise TypeError(
+            f"Block {index} is a sparse {type(block).__name__}. Arrays of Dask must have dense "
+            "blocks: X.map_blocks(lambda block: block.toarray())."
+        )
+    return block if hasattr(block, "iloc") else np.asarray(block)
 
 
 @contextmanager
@@ -134,10 +185,8 @@ def _joined(combine, results):
 
 
 def _rows_of_block(function, n_columns, dtype, *arrays):
-    found = _of_block(function, "", *arrays)
-    if found is None:
-        return np.empty((0,) if n_columns is None else (0, n_columns), dtype=dtype)
-    return found.astype(dtype, copy=False)
+    empty = np.empty((0,) if n_columns is None else (0, n_columns), dtype=dtype)
+    return _of_block(function, "", (), empty, *arrays).astype(dtype, copy=False)
 
 
 # --------------------------------------------------------------------------------------- the client
@@ -172,7 +221,10 @@ def _divided_like(first, other):
 def _plain_errors():
     """Explain the errors of a cluster in one line."""
     try:
-        yield
+        with warnings.catch_warnings():
+            # Models and weights are part of the tasks, so that no lost worker can lose them.
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            yield
     except Exception as error:
         name = type(error).__name__
         if name == "KilledWorker":

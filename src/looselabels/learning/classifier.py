@@ -19,7 +19,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from looselabels._names import as_column, check_distinct_columns, read_column
+from looselabels._dask import in_memory, is_dask
+from looselabels._names import as_column, check_distinct_columns, listed, read_column
 from looselabels._progress import each, steps
 from looselabels._renamed import warn_of_old_name
 from looselabels._validation import short_repr
@@ -44,6 +45,8 @@ from looselabels.learning.annotated import (
 )
 from looselabels.learning.annotation_design import check_parameters, design_annotations
 from looselabels.learning.copies import group_rows
+from looselabels.learning.dask_rows import DaskRows, apply_to_rows, read_rows
+from looselabels.learning.dask_training import ask_dask, score_on_dask, trains_on_dask
 from looselabels.learning.decoupling import (
     decouple,
     label_proba_of_training_rows,
@@ -56,7 +59,6 @@ from looselabels.learning.linear import linear_model
 from looselabels.learning.out_of_sample import (
     OWN,
     PrecomputedProba,
-    align,
     choose_folds,
     label_columns,
     weight_parameter,
@@ -69,6 +71,7 @@ from looselabels.learning.training import (
     fit_alone_or_drawn,
     learn_in_rounds,
     predict_classes,
+    predict_labels,
 )
 from looselabels.learning.unchanged import unchanged_on_failure
 from looselabels.learning.weighted_copies import weight_name
@@ -172,7 +175,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         all rows of rare labels, equally many of the others (at least two), and groups as a whole.
         The remaining rows are predicted by the fitted model, so `fit` returns an answer for every
         row; there is no `refit`. None, or folds as a list in `cv`: all rows. Not with several
-        labels per row.
+        labels per row. If X is in Dask, these rows are gathered, and workers predict the others.
+        An `estimator` that learns from arrays of Dask itself, such as ``DaskLGBMClassifier``,
+        learns from all rows.
     n_jobs : int, default=None
         Number of folds to fit in parallel, or of trees of the default forest.
     random_state : int, RandomState or None, default=None
@@ -294,8 +299,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         Parameters
         ----------
         X : array, sparse matrix, DataFrame or list of shape (n_samples, n_features)
-            Whatever `estimator` accepts. With several annotators also None: the classes are
-            inferred from their answers alone.
+            Whatever `estimator` accepts, or an array or a table of Dask with such rows. With
+            several annotators also None: the classes are inferred from their answers alone.
         y : column of shape (n_samples,), or table of shape (n_samples, n_annotators)
             Labels: text, numbers, bool, categories. In a DataFrame or 2-D array each column has the
             answers of one annotator, and a missing value means that it was not asked. For answers
@@ -320,38 +325,38 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             Passed to the fit of `estimator`.
         """
         with unchanged_on_failure(self):
-            estimator, annotations = self._check_parameters(), read_annotations(y)
+            estimator = self._check_parameters()
+            X = read_rows(X, 0 if trains_on_dask(estimator, X) else self._most_rows())
+            y, sample_weight, groups = map(in_memory, (y, sample_weight, groups))
+            known_classes, annotations = in_memory(known_classes), read_annotations(y)
+            fit_params = {name: in_memory(value) for name, value in fit_params.items()}
             if annotations is not None:
                 check_parameters(self, known_classes)
                 design = self._design_answers(annotations, sample_weight)
+                X = X[:] if isinstance(X, DaskRows) else X
                 return self._fit_to_answers(estimator, X, design, groups, fit_params)
             if X is None:
                 raise ValueError("X is None, but y has one label per row: it needs features.")
             X, y = indexable(X, as_column(y))
-            check_distinct_columns(X)
-            validate_data(self, X, skip_check_array=True)
+            check_distinct_columns(getattr(X, "meta", X))
+            validate_data(self, getattr(X, "meta", X), skip_check_array=True)
             design = self._design(y, _check_weight(sample_weight, X), estimator, known_classes)
             design = design._replace(groups=group_rows(X, groups))
             fit_params["groups"] = groups
-            rows = self._rows_to_fit(design)
             with steps(*_costs(design, self.refit)) as begin:
                 begin("predicting labels")
-                training, estimator, scores, rivals = self._choose_estimator(
-                    estimator, *_some(rows, X, y, design, fit_params)
+                training, estimator, scores, rivals = self._score(
+                    estimator, X, y, design, fit_params
                 )
-                if rows is not None:
-                    scores = score_all_rows(estimator, X, design, rows, scores)
-                    rivals = {name: weigh_sample(design, rows, s) for name, s in rivals.items()}
                 begin("inferring classes")
                 model = model_labels(design, scores)
                 self.rival_wrong_shares_ = _wrong_shares(design, rivals)
                 found = decouple(scores, model, self.calibrate)
                 begin("learning classes")
-                rounds = Rounds(0) if rows is not None else self._rounds(training, model)
+                rounds = self._rounds(training, model)
                 begin("learning classes")
                 found = learn_in_rounds(training, scores, found, self.calibrate, rounds)
             self.n_rounds_ = rounds.number
-            self.n_fit_rows_ = len(design.label_index if rows is None else rows)
             return self._keep(estimator, design, scores, found)
 
     def fit_from_proba(self, label_proba, y, sample_weight=None, *, known_classes=None):
@@ -461,6 +466,35 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         prior, strength = self.class_prior, self.strength
         return design_annotations(annotations, self.transition, prior, weight, strength)
 
+    def _score(self, estimator, X, y, design, fit_params):
+        """Return what `_choose_estimator` does, with scores of all rows.
+
+        The training is None if models learned from a part of the rows, or on a cluster.
+        """
+        self.candidate_losses_, self.n_fit_rows_ = None, len(design.label_index)
+        if trains_on_dask(estimator, X):
+            self._check_for_dask(fit_params)
+            return None, *score_on_dask(estimator, X, design), {}
+        rows = self._rows_to_fit(design)
+        training, estimator, scores, rivals = self._choose_estimator(
+            estimator, *_some(rows, X, y, design, fit_params)
+        )
+        if rows is None:
+            return training, estimator, scores, rivals
+        self.n_fit_rows_ = len(rows)
+        rivals = {name: weigh_sample(design, rows, part) for name, part in rivals.items()}
+        return None, estimator, score_all_rows(estimator, X, design, rows, scores), rivals
+
+    def _check_for_dask(self, fit_params):
+        """Raise if a parameter cannot be used with an estimator that is trained on Dask."""
+        given = [name for name, value in fit_params.items() if value is not None]
+        given += [name for name in ("cv", "label_weights") if getattr(self, name) is not None]
+        if given:
+            raise ValueError(
+                f"{type(self.estimator).__name__} is trained on a cluster of Dask, on blocks of "
+                f"rows; then {listed(given)} cannot be used."
+            )
+
     def _choose_estimator(self, estimator, X, y, design, fit_params, may_draw=True):
         """Return the training, the fitted estimator and its scores, the best if there is a choice.
 
@@ -517,19 +551,22 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             and not set(fit_params) - {weight_name(estimator)}
         )
 
+    def _most_rows(self):
+        """Return about how many rows models learn from; None: all."""
+        numbers_all = not (
+            self.cv is None or isinstance(self.cv, Integral | str) or hasattr(self.cv, "split")
+        )
+        return None if numbers_all else self.max_fit_rows  # folds as a list number all rows
+
     def _rows_to_fit(self, design):
         """Return the rows that models learn from, in increasing order; None: all."""
-        if not (
-            self.cv is None or isinstance(self.cv, Integral | str) or hasattr(self.cv, "split")
-        ):
-            return None  # folds that number all rows
         weights, index = design.label_weights, design.label_index
         if self.label_weights is None and not isinstance(self.estimator, FrozenEstimator):
             weights = uninformative_weights(design)
         weight = multiply_weights(design.sample_weight, None if weights is None else weights[index])
         rows = choose_rows(
             index,
-            self.max_fit_rows,
+            self._most_rows(),
             is_learned=None if weight is None else weight > 0,
             groups=None if design.groups is None else design.groups.group_index,
             random_state=self.random_state,
@@ -540,7 +577,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def _rounds(self, training, model):
         """Return how often a model learns the classes."""
-        if not training.can_learn_classes() or self.label_weights is not None:
+        if training is None or not training.can_learn_classes() or self.label_weights is not None:
             return Rounds(0)
         if self.refit is not True:
             return Rounds(int(self.refit))
@@ -579,7 +616,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self._keep_model(found.model)
         self.estimator_, self.class_estimator_ = estimator, found.class_estimator
         self.label_design_, self._learned = design, found.learned
-        self.label_scores_, self.training_label_weights_ = scores, scores.label_weights
+        self.label_scores_ = scores._replace(remote=None)  # workers forget it
+        self.training_label_weights_ = scores.label_weights
         self.calibration_ = found.label_calibration
         self.class_calibration_ = found.class_calibration
         self.label_proba_ = label_proba_of_training_rows(scores, found)
@@ -601,7 +639,15 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         has_learned = self._fitted().class_estimator_ is not None
         if has_learned or not self.class_calibration_.is_identity:
             return self.predict_proba(X) @ self.transition_.proba
-        return self.calibration_.apply(self._estimated_label_proba(X))
+        estimator, X = ask_dask(self.estimator_, X)
+        predict = partial(
+            predict_labels,
+            estimator=estimator,
+            columns=label_columns(estimator, self.transition_),
+            n_labels=len(self.labels_),
+            calibration=self.calibration_,
+        )
+        return apply_to_rows(predict, X, len(self.labels_))
 
     def predict_proba(self, X):
         """Return p(class | x); columns are `classes_`."""
@@ -610,27 +656,28 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 "The classifier was fitted to answers without features (X=None): it cannot predict "
                 "rows by x. predict_proba_given_label(None, Y) predicts rows by their answers."
             )
-        return predict_classes(
-            X,
-            self.estimator_,
-            self.class_estimator_,
-            self.transition_,
-            self.training_label_weights_,
-            self.calibration_,
-            self.class_calibration_,
+        estimator, X = ask_dask(self.estimator_, X)
+        predict = partial(
+            predict_classes,
+            estimator=estimator,
+            class_estimator=self.class_estimator_,
+            transition=self.transition_,
+            label_weights=self.training_label_weights_,
+            label_calibration=self.calibration_,
+            class_calibration=self.class_calibration_,
         )
+        return apply_to_rows(predict, X, len(self.classes_))
 
     def predict_log_proba(self, X):
         """Return log p(class | x), −inf where a class is ruled out."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        return apply_to_rows(_log, self.predict_proba(X), len(self.classes_))
 
     def predict(self, X):
         """Return the class of each row, chosen as `decide` says."""
         class_proba = self._fitted().predict_proba(X)
-        if self.decide == "balanced":
-            class_proba = relative_to_shares(class_proba, self.class_prior_)
-        return self.classes_[class_proba.argmax(axis=1)]
+        prior = self.class_prior_ if self.decide == "balanced" else None
+        choose = partial(_choose_class, classes=self.classes_, class_prior=prior)
+        return apply_to_rows(choose, class_proba, None, self.classes_.dtype)
 
     def predict_proba_given_label(self, X, y):
         """Return p(class | x, label) for rows with labels `y`.
@@ -640,13 +687,17 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         """
         if hasattr(self._fitted(), "annotators_"):
             class_proba = self.class_prior_[None, :] if X is None else self.predict_proba(X)
-            return self.transitions_.condition(class_proba, y)
-        index = self.transition_.label_index(as_column(y))
+            return self.transitions_.condition(in_memory(class_proba), in_memory(y))
+        y = y if is_dask(X) and is_dask(y) else as_column(in_memory(y))
+        index = apply_to_rows(self.transition_.label_index, y, None, int)
         return condition_on_label(self.predict_proba(X), self.transition_.proba, index)
 
     def score(self, X, y, sample_weight=None):
         """Return the accuracy against the *classes* `y`; rows with a missing class are left out."""
-        names, index = read_column("y", as_column(y))
+        names, index = read_column("y", as_column(in_memory(y)))
+        predict, sample_weight = self.predict, in_memory(sample_weight)
+        if is_dask(X):
+            X, predict = in_memory(self.predict(X)), np.asarray
         (X,) = indexable(X)
         for name, column in (("y", index), ("sample_weight", sample_weight)):
             if column is not None and _num_samples(column) != _num_samples(X):
@@ -657,15 +708,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         rows = np.flatnonzero(np.array([name is not None for name in names])[index])
         if not len(rows):
             raise ValueError("y has no class to score against; all are missing.")
-        predicted = self.predict(_safe_indexing(X, rows)).tolist()
+        predicted = predict(_safe_indexing(X, rows)).tolist()
         right = [guess == names[k] for guess, k in zip(predicted, index[rows], strict=True)]
         weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
         return float(np.average(right, weights=weight))
-
-    def _estimated_label_proba(self, X):
-        """Return label_proba as the estimator gives it, in the weighted distribution."""
-        columns = label_columns(self.estimator_, self.transition_)
-        return align(self.estimator_, X, len(self.labels_), columns)
 
     def _fitted(self):
         check_is_fitted(self, "converged_")
@@ -777,7 +823,20 @@ def _some(rows, X, y, design, fit_params):
     if rows is None:
         return X, y, design, fit_params
     fit_params = _check_method_params(X, fit_params, indices=rows)
-    return _safe_indexing(X, rows), _safe_indexing(y, rows), design.take(rows), fit_params
+    some = X[rows] if isinstance(X, DaskRows) else _safe_indexing(X, rows)
+    return some, _safe_indexing(y, rows), design.take(rows), fit_params
+
+
+def _log(proba):
+    with np.errstate(divide="ignore"):
+        return np.log(proba)
+
+
+def _choose_class(class_proba, classes, class_prior):
+    """Return the class with the largest probability, relative to class shares if there are some."""
+    if class_prior is not None:
+        class_proba = relative_to_shares(class_proba, class_prior)
+    return classes[class_proba.argmax(axis=1)]
 
 
 def _wrong_shares(design, rivals):

@@ -28,7 +28,8 @@ from looselabels.estimation.weighting import (
     real_transition,
     weighted_transition,
 )
-from looselabels.inference import class_proba_from, condition_on_label, infer
+from looselabels.inference import class_proba_from, condition_on_label
+from looselabels.learning.dask_rows import infer_rows
 from looselabels.learning.label_design import ESTIMATED, SPECIFIED, implied_class_prior
 from looselabels.learning.label_model import LabelModel, LabelScores, share_out
 
@@ -73,8 +74,9 @@ def decouple(scores: LabelScores, model: LabelModel, calibrate="classes") -> Dec
     )
     inner = weighted_transition(model.transition.proba, scores.label_weights)
     is_fixed = np.isinf(model.strength)
-    found = infer(
-        label_calibration.apply(scores.label_proba),
+    found = infer_rows(
+        scores,
+        label_calibration,
         inner,
         sample_weight=scores.counts,
         pseudocounts=None if is_fixed else model.strength * inner,

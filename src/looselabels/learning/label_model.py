@@ -1,7 +1,7 @@
 """How labels arise: what the design leaves open, estimated from out-of-sample scores."""
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,7 @@ class LabelScores(NamedTuple):
     counts: np.ndarray | None = None  #: the weights as counts of rows; copies count once
     groups: RowGroups | None = None  #: rows that were predicted together
     class_index: np.ndarray | None = None  #: of rows whose class is known, −1 elsewhere
+    remote: Any = None  #: label_proba as an array of Dask, if features are on a cluster
 
     @property
     def seen_labels(self) -> np.ndarray:

@@ -16,6 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state
 
 from looselabels.estimation.weighting import multiply_weights
+from looselabels.learning.dask_rows import DaskRows
 from looselabels.learning.label_design import LabelDesign
 from looselabels.learning.label_model import LabelScores, score_labels
 from looselabels.learning.out_of_sample import align, label_columns
@@ -92,17 +93,25 @@ def score_all_rows(estimator, X, design: LabelDesign, rows, scores: LabelScores)
 
     label_proba is in single precision, to take less memory.
     """
-    transition, weights = design.transition, scores.label_weights
-    label_proba = np.empty((len(design.label_index), len(transition.labels)), np.float32)
-    label_proba[rows] = scores.label_proba
-    is_other = np.ones(len(label_proba), dtype=bool)
-    is_other[rows] = False
-    others, columns = np.flatnonzero(is_other), label_columns(estimator, transition)
-    for start in range(0, len(others), BLOCK):
-        block = others[start : start + BLOCK]
-        label_proba[block] = align(
-            estimator, _safe_indexing(X, block), len(transition.labels), columns
-        )
+    weights, remote = scores.label_weights, None
+    predictor = estimator, label_columns(estimator, design.transition)
+    if isinstance(X, DaskRows):
+        label_proba, remote = X.label_proba(*predictor, rows, scores.label_proba)
+    else:
+        label_proba = _all_label_proba(X, *predictor, rows, scores.label_proba)
     if not isinstance(estimator, FrozenEstimator):  # which did not learn from the sample
         weights = multiply_weights(weights, sample_label_weights(design, rows))
-    return score_labels(design, label_proba, weights)
+    return score_labels(design, label_proba, weights)._replace(remote=remote)
+
+
+def _all_label_proba(X, estimator, columns, rows, known) -> np.ndarray:
+    """Return `known` in its rows, and predictions in the others."""
+    label_proba = np.empty((X.shape[0] if hasattr(X, "shape") else len(X), known.shape[1]), "f4")
+    label_proba[rows] = known
+    is_other = np.ones(len(label_proba), dtype=bool)
+    is_other[rows] = False
+    others = np.flatnonzero(is_other)
+    for start in range(0, len(others), BLOCK):
+        block = others[start : start + BLOCK]
+        label_proba[block] = align(estimator, _safe_indexing(X, block), known.shape[1], columns)
+    return label_proba

@@ -207,6 +207,11 @@ def predict_classes(
     )  # fmt: skip
 
 
+def predict_labels(X, estimator, columns, n_labels, calibration) -> np.ndarray:
+    """Return p(label | x) as the estimator gives it, calibrated."""
+    return calibration.apply(align(estimator, X, n_labels, columns))
+
+
 # ------------------------------------------------------------------------ learning the classes
 
 
