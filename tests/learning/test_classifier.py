@@ -596,6 +596,12 @@ def test_a_class_whose_rows_have_no_weight_is_as_good_as_absent():
     assert clf.predict_proba(X)[:, 2].max() < 1e-3
 
 
+def test_a_column_may_have_the_name_of_an_attribute():
+    frame = pandas.DataFrame(X_PETS, columns=["meta", "shape"])
+    clf = DecoupledClassifier(GaussianNB()).fit(frame, HALF)
+    assert clf.feature_names_in_.tolist() == ["meta", "shape"]
+
+
 def test_two_columns_of_one_name_are_named():
     frame = pandas.DataFrame(X_PETS, columns=["weight", "weight"])
     with pytest.raises(ValueError, match=r"^X has more than one column 'weight'; rename them"):

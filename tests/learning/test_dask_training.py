@@ -29,6 +29,8 @@ class OnDask(ClassifierMixin, BaseEstimator):
         self.client, self.failure = client, failure
 
     def fit(self, X, y, sample_weight=None):
+        if 0 in getattr(X, "chunks", [()])[0]:
+            raise AssertionError("a block without rows")
         if self.failure is not None:
             raise self.failure
         X, y, weight = (dask.compute(part)[0] for part in (X, y, sample_weight))
@@ -96,6 +98,13 @@ def test_rows_without_an_informative_label_are_not_learned_from_but_predicted():
     is_odd = (np.arange(N_ROWS) // BLOCK_ROWS) % 2 == 1
     for fit, part in zip(FITS, (~is_odd, is_odd, np.ones(N_ROWS, bool)), strict=True):
         assert_array_equal(fit, X[is_labeled & part])
+
+
+def test_a_block_without_an_informative_label_is_predicted_but_not_passed_to_a_fit():
+    X, labels = sample()
+    labels[:BLOCK_ROWS] = None
+    found = DecoupledClassifier(OnDask(), noise=0.1).fit(in_blocks(X), labels)
+    assert_allclose(found.class_proba_, by_blocks(X, labels).class_proba_, atol=1e-5)
 
 
 def test_empty_blocks_are_left_out():

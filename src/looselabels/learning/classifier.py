@@ -338,8 +338,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             if X is None:
                 raise ValueError("X is None, but y has one label per row: it needs features.")
             X, y = indexable(X, as_column(y))
-            check_distinct_columns(getattr(X, "meta", X))
-            validate_data(self, getattr(X, "meta", X), skip_check_array=True)
+            columns = X.meta if isinstance(X, DaskRows) else X
+            check_distinct_columns(columns)
+            validate_data(self, columns, skip_check_array=True)
             design = self._design(y, _check_weight(sample_weight, X), estimator, known_classes)
             design = design._replace(groups=group_rows(X, groups))
             fit_params["groups"] = groups

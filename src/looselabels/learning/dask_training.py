@@ -78,10 +78,12 @@ def _align_block(proba, *, columns, n_labels):
 def _fit(estimator, X: DaskRows, design, blocks, is_learned):
     """Return a clone, fitted to the rows of some blocks that are learned from."""
     array, ends = import_extra("dask.array", INSTALL), np.cumsum(X.sizes)
-    numbers = [np.arange(ends[k] - X.sizes[k], ends[k]) for k in blocks]
-    rows = [part[is_learned[part]] for part in numbers]
-    features = X.collection(blocks, [part - n[0] for part, n in zip(rows, numbers, strict=True)])
-    sizes = (tuple(len(part) for part in rows),)
+    begins = ends - X.sizes
+    found = [np.flatnonzero(is_learned[begins[k] : ends[k]]) for k in blocks]
+    local = {k: part for k, part in zip(blocks, found, strict=True) if len(part)}
+    features = X.collection(list(local), list(local.values()))
+    rows = [begins[k] + part for k, part in local.items()]
+    sizes = (tuple(map(len, rows)),)
 
     def column(values):
         return array.from_array(values[np.concatenate(rows)], chunks=sizes)
