@@ -1,9 +1,14 @@
 """What several test files share: seeds that a variable can widen, and array libraries."""
 
 import os
+import signal
 
 import numpy as np
 import pytest
+
+# A shell that starts the tests in the background lets them, and all that they start, ignore Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_generate_tests(metafunc):

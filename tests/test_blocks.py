@@ -51,6 +51,25 @@ def test_a_pass_adds_up_its_blocks(rng, monkeypatch):
     assert found.mean_gap == pytest.approx(rows.gap.mean())
 
 
+def test_the_first_pass_does_not_depend_on_what_was_in_memory(rng):
+    labels = rng.dirichlet(np.ones(2), 20)
+    transition = np.array([[0.8, 0.2], [0.3, 0.7], [0.5, 0.5]])
+    problem, rows = row_problem(transition, None, TOL), Rows(labels, None, 3)
+    rows.class_proba[:] = np.nan
+    assert rows.solve(problem).max_gap <= TOL
+    assert_allclose(rows.class_proba, solve_block(labels, None, None, problem).class_proba)
+
+
+def test_two_classes_that_explain_a_row_equally_well_share_it():
+    transition = np.array([[0.4, 0.4, 0.2, 0.0], [0.4, 0.4, 0.0, 0.2], [0.1, 0.1, 0.6, 0.2]])
+    labels = np.array([[0.5, 0.5, 0.0, 0.0], [0.2, 0.3, 0.0, 0.5]])
+    problem = row_problem(transition, None, TOL)
+    start = np.array([[0.8, 0.2, 0.0], [0.1, 0.1, 0.8]])  # the first row is an optimum already
+    found = solve_block(labels, start, None, problem)
+    assert_allclose(found.class_proba[0], [0.5, 0.5, 0.0], atol=1e-9)
+    assert found.n_ambiguous == 1
+
+
 def test_restore_returns_to_the_state_that_was_kept(rng):
     rows = Rows(rng.dirichlet(np.ones(3), 20), None, 3)
     rows.solve(row_problem(NOISY, None, TOL))

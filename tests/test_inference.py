@@ -613,6 +613,7 @@ class TestCorners:
         assert_array_equal(found.class_proba[:, 1], 0)
         others = infer(label_proba, transition[[0, 2, 3]], class_prior=[0.5, 0.25, 0.25])
         assert_allclose(found.class_proba[:, [0, 2, 3]], others.class_proba)
+        assert found.objective == pytest.approx(others.objective)
 
     def test_joint_inference_keeps_the_row_of_a_class_without_prior(self, rng, solver):
         label_proba, transition = simulate(rng)
