@@ -634,7 +634,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         """
         if hasattr(self._fitted(), "annotators_"):
             class_proba = self.class_prior_[None, :] if X is None else self.predict_proba(X)
-            return self.transitions_.condition(class_proba, y)
+            return self.transitions_.condition(class_proba, y, self.class_prior_)
         index = self.transition_.label_index(as_column(y))
         return condition_on_label(self.predict_proba(X), self.transition_.proba, index)
 
