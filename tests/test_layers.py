@@ -24,6 +24,7 @@ LAYERS = [
     *("estimation.class_prior", "estimation.noisy_positives", "estimation.transition"),
     "estimation.log_gamma",
     *("estimation.annotator_levels", "estimation.annotator_accuracy"),
+    "estimation.annotator_powers",
     *("estimation.annotator_input", "estimation.annotator_passes", "estimation.annotators"),
     "estimation.agreement",
     *(

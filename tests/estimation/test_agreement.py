@@ -17,6 +17,7 @@ from looselabels.estimation.agreement import (
     join,
     merge_annotators,
 )
+from looselabels.estimation.annotator_powers import Powers
 from looselabels.estimation.annotators import infer_from_annotators
 from tests.estimation.crowds import crowd
 
@@ -124,13 +125,16 @@ def test_of_too_many_pairs_evenly_spaced_rows_are_compared(monkeypatch):
     assert_array_equal(row[one], rows)
 
 
-def test_the_expected_equal_is_that_of_annotators_who_both_answered():
+@pytest.mark.parametrize("power", [1.0, 0.4])
+def test_the_expected_equal_is_that_of_annotators_who_both_answered(power):
     """Two annotators who may leave out a row, and whose answers leave the class uncertain."""
     transitions = np.array([[[0.5, 0.1, 0.4], [0.2, 0.6, 0.2]], [[0.3, 0.3, 0.4], [0.1, 0.2, 0.7]]])
     answers = Answers(np.array([0, 0]), np.array([0, 1]), np.array([0, 1]), 1, 2, 3, 2)
-    given = np.array([0.3, 0.7]) * transitions[0, :, 0] * transitions[1, :, 1]
+    given = np.array([0.3, 0.7]) * (transitions[0, :, 0] * transitions[1, :, 1]) ** power
     found = SimpleNamespace(
-        lazy_transitions=transitions.copy(), class_proba_given_label=(given / given.sum())[None]
+        lazy_transitions=transitions.copy(),
+        class_proba_given_label=(given / given.sum())[None],
+        powers=Powers(1.0, power),
     )
     places = (np.array([k]) for k in (0, 0, 1, 0, 0, 1))
     equal = (transitions[0] * transitions[1])[:, :2].sum(axis=1)

@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from looselabels import DecoupledClassifier, Transition, audit, load, save
 from looselabels.annotations import Annotations, annotations_to_table
+from looselabels.estimation import annotator_powers
 from looselabels.exceptions import IdentifiabilityWarning
 from looselabels.learning import annotated
 from looselabels.learning.annotation_design import design_annotations
@@ -46,6 +47,33 @@ def test_features_and_answers_together_are_better_than_either_alone(fitted):
     alone = decoupled().fit(None, FRAME)
     by_features = np.mean(fitted.classes_[fitted.class_proba_.argmax(axis=1)] == CLASSES)
     assert share_right(fitted) > max(share_right(alone), by_features) + 0.05
+
+
+def test_rules_about_words_that_are_features_too_do_not_make_the_consensus_too_certain(
+    monkeypatch, tmp_path
+):
+    """Each word is more frequent in one of three classes; six rules vote for it."""
+    rng = np.random.default_rng(0)
+    classes = rng.integers(3, size=600)
+    meant = np.arange(18) % 3
+    words = rng.random((600, 18)) < np.where(classes[:, None] == meant, 0.35, 0.12)
+    votes = np.where(words[:, :6], meant[:6].astype(object), None)
+    rules = Annotations.from_table(votes, missing_is_label=True)
+    has_votes = words[:, :6].any(axis=1)
+
+    def fit():
+        clf = decoupled(LogisticRegression()).fit(words.astype(float), rules)
+        proba = clf.class_proba_given_label_[has_votes]
+        return clf, log_loss(classes[has_votes], proba), proba.max(axis=1).mean()
+
+    clf, loss, certainty = fit()
+    assert clf.annotator_inference_.powers.answers < 0.5
+    save(clf, tmp_path / "rules")
+    assert load(tmp_path / "rules").transitions_.powers == clf.annotator_inference_.powers
+    monkeypatch.setattr(annotator_powers, "MIN_GAIN", np.inf)
+    _, product_loss, product_certainty = fit()
+    assert loss < product_loss - 0.1
+    assert certainty < product_certainty - 0.05
 
 
 def test_new_rows_are_predicted_better_than_by_a_plain_classifier_of_the_consensus():

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from looselabels import Transition
 from looselabels.annotations import Annotations
+from looselabels.estimation.annotator_powers import Powers
 from looselabels.learning.annotation_design import AnnotatorTransitions, design_annotations
 
 TABLE = np.array([["cat", "dog"], ["dog", None], [None, "cat"]], dtype=object)
@@ -51,6 +52,16 @@ def test_a_table_of_new_rows_multiplies_the_transitions():
     assert_allclose(given, joint / np.sum(joint, axis=1, keepdims=True))
     assert list(found) == [0, 1]
     assert repr(found) == "AnnotatorTransitions((0, 1))"
+
+
+def test_dependent_evidence_has_powers():
+    proba = np.array([[[0.9, 0.1], [0.4, 0.6]], [[0.8, 0.2], [0.5, 0.5]]])
+    names = (0, 1), proba, ("cat", "dog"), ("cat", "dog"), np.arange(2)
+    found = AnnotatorTransitions(*names, Powers(0.8, 0.5))
+    given = found.condition(np.array([[0.3, 0.7]]), TABLE, np.array([0.4, 0.6]))
+    of_x = np.array([0.4 * (0.3 / 0.4) ** 0.8, 0.6 * (0.7 / 0.6) ** 0.8])
+    joint = of_x * np.sqrt([[0.9 * 0.2, 0.4 * 0.5], [0.1, 0.6], [0.8, 0.5]])
+    assert_allclose(given, joint / np.sum(joint, axis=1, keepdims=True))
 
 
 def test_a_zero_of_class_proba_is_no_promise_but_one_of_a_transition_is():

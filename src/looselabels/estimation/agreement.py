@@ -208,7 +208,8 @@ def _expected_equal(found, answers, row, one, two, pair, first, second) -> np.nd
     logs = np.log(np.maximum(transitions, IMPOSSIBLE)).swapaxes(1, 2)
     label, annotator = answers.label, position[answers.annotator]
     others = np.log(np.maximum(found.class_proba_given_label, IMPOSSIBLE))[row]
-    others -= logs[annotator[one], label[one]] + logs[annotator[two], label[two]]
+    both_logs = logs[annotator[one], label[one]] + logs[annotator[two], label[two]]
+    others -= found.powers.answers * both_logs
     others = np.exp(others - others.max(axis=1, keepdims=True))
     share = (others * equal[pair]).sum(axis=1) / (others * both[pair]).sum(axis=1)
     return np.bincount(pair, share, len(first))

@@ -27,6 +27,7 @@ from looselabels.estimation.annotator_levels import (
     raise_evidence,
     with_noise,
 )
+from looselabels.estimation.annotator_powers import MAX_NUMBERS, Others, fit_powers
 
 CLASS_STRENGTH = 30.0  # rows per class that equal class shares are worth
 FIRST_NOISE = 0.3  # chance answers of all annotators at the start: a soft majority vote
@@ -156,32 +157,62 @@ class Problem(NamedTuple):
         """Return p(class | x, answers) from transitions without the row's own answers.
 
         Also return how likely each answer is, if it is right and if it is wrong, for the class that
-        x and the other annotators say the row has.
+        x and the other annotators say the row has, and the powers of the evidence.
         """
-        guess, class_proba, layout = found.guess, found.class_proba, self.layout
+        guess, class_proba = found.guess, found.class_proba
+        known = self._known_transitions(found)
+        log_prior = np.log(self.weight @ class_proba / self.weight.sum() + UNLIKELY)
+        powers = fit_powers(self._some_answers(class_proba, log_prior, known))
+        right, wrong = self.right_and_wrong(guess)
+        kept_out, chances = np.empty_like(class_proba), np.empty((2, self.votes.nnz))
+        for rows in _blocks(self.votes):
+            slot, row, kept, scores = self._kept_answers(rows, class_proba, known)
+            of_x = np.log(guess.class_prior) if self.log_proba is None else self.log_proba[rows]
+            scores = powers.combine(of_x, log_prior, scores)
+            others = scores[row] - powers.answers * kept
+            kept_out[rows], _ = _normalize_rows(scores)
+            others, _ = _normalize_rows(others)
+            block = slice(*self.votes.indptr[[rows.start, rows.stop]])
+            chances[0, block] = (others * right[slot]).sum(axis=1)
+            chances[1, block] = (others * wrong[slot]).sum(axis=1)
+        return kept_out, chances, powers
+
+    def _known_transitions(self, found: Pass):
+        """Return E[T] and the answers that it is known by, of all slots, and log T of silence."""
         mean, size = np.exp(self.known), np.ones_like(self.known)
+        guess, layout = found.guess, self.layout
         mean[self.free], sizes = mean_transitions(layout, guess.prior, guess.counts, found.levels)
         size[self.free] = sizes[layout.annotator]
         silent = np.zeros((self.answers.n_annotators, mean.shape[1]))
         if self.answers.missing_label is not None:
             silent = np.log(mean[self.votes.shape[1] :])
-        right, wrong = self.right_and_wrong(guess)
-        kept_out, chances = np.empty_like(class_proba), np.empty((2, self.votes.nnz))
-        for rows in _blocks(self.votes):
-            slot, row, sums = _answers_of(self.votes, rows)
-            weight = self.weight[rows][row]
-            own = class_proba[rows][row] * (weight * self.free[slot])[:, None]
-            kept = np.log(np.maximum(mean[slot] * size[slot] - own, IMPOSSIBLE))
-            kept -= np.log(size[slot] - own)
-            scores = sums @ (kept - silent[self.annotator[slot]]) + silent.sum(axis=0)
-            of_x = np.log(guess.class_prior) if self.log_proba is None else self.log_proba[rows]
-            kept_out[rows], _ = _normalize_rows(scores + of_x)
-            others = np.log(np.maximum(kept_out[rows], IMPOSSIBLE))[row] - kept
-            others, _ = _normalize_rows(others)
-            block = slice(*self.votes.indptr[[rows.start, rows.stop]])
-            chances[0, block] = (others * right[slot]).sum(axis=1)
-            chances[1, block] = (others * wrong[slot]).sum(axis=1)
-        return kept_out, chances
+        return mean, size, silent
+
+    def _kept_answers(self, rows, class_proba, known):
+        """Return slot and row of the answers of some rows, their log T, and its sum per row.
+
+        The transitions are those that follow without the row itself.
+        """
+        mean, size, silent = known
+        slot, row, sums = _answers_of(self.votes, rows)
+        own = class_proba[rows][row] * (self.weight[rows][row] * self.free[slot])[:, None]
+        kept = np.log(np.maximum(mean[slot] * size[slot] - own, IMPOSSIBLE))
+        kept -= np.log(size[slot] - own)
+        scores = sums @ (kept - silent[self.annotator[slot]]) + silent.sum(axis=0)
+        return slot, row, kept, scores
+
+    def _some_answers(self, class_proba, log_prior, known) -> Others:
+        """Return the answers from which powers are estimated: all, or those of the first rows."""
+        n_rows, n_classes = class_proba.shape
+        has_silence = self.answers.missing_label is not None
+        per_row = self.answers.n_annotators if has_silence else self.votes.nnz / n_rows
+        rows = slice(0, min(n_rows, max(1, int(MAX_NUMBERS / (n_classes * max(per_row, 1))))))
+        slot, row, kept, scores = self._kept_answers(rows, class_proba, known)
+        of_x = np.zeros_like(scores)
+        if self.log_proba is not None:
+            of_x = self.log_proba[rows] - log_prior
+        who, silent = self.annotator[slot], known[2] if has_silence else None
+        return Others(of_x, log_prior, scores, self.weight[rows], row, who, kept, silent)
 
     def right_and_wrong(self, guess: Guess):
         """Return p(label | class) of all slots among right answers, and among wrong answers.

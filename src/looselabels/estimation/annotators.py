@@ -7,7 +7,8 @@ sparse matrix of rows × slots, a slot being one annotator with one label that i
 products with it, and its time is linear in the answers.
 
 In the end each row is inferred once more, from transitions without its own answers: a row whose
-annotators have few answers would otherwise confirm itself.
+annotators have few answers would otherwise confirm itself. In this step evidence that is counted
+more than once gets a power below 1 (`annotator_powers`).
 """
 
 from typing import NamedTuple
@@ -18,7 +19,8 @@ from looselabels.annotations import Answers
 from looselabels.estimation.annotator_accuracy import RightAnswers, count_right
 from looselabels.estimation.annotator_input import IMPOSSIBLE, sort_into_slots
 from looselabels.estimation.annotator_levels import Layout, Prior, counts_at, posterior
-from looselabels.estimation.annotator_passes import Pass, Problem, extrapolate
+from looselabels.estimation.annotator_passes import Guess, Pass, Problem, extrapolate
+from looselabels.estimation.annotator_powers import Powers
 
 
 class LazyTransitions:
@@ -109,6 +111,7 @@ class AnnotatorInference(NamedTuple):
     n_iter: int  #: passes over the answers
     stationarity: float  #: the largest change of a probability that one more pass makes
     converged: bool  #: whether that is at most `tol`
+    powers: Powers  #: how much x and the answers count, if they are not independent
 
     @property
     def pooled(self) -> np.ndarray:
@@ -150,6 +153,7 @@ def infer_from_annotators(
     designs=None,
     sample_weight=None,
     start: AnnotatorInference | None = None,
+    resume=False,
     tol=1e-3,
     max_iter=200,
 ) -> AnnotatorInference:
@@ -176,6 +180,8 @@ def infer_from_annotators(
         How often each row counts.
     start : AnnotatorInference, optional
         An earlier result for the same rows and annotators, to start from.
+    resume : bool
+        Whether `start` is from the same `class_proba`, so that the passes can go on where it ended.
     tol : float
         Converged if no probability changes by more in one pass.
     max_iter : int
@@ -196,6 +202,8 @@ def infer_from_annotators(
     problem = Problem.read(class_proba, answers, transitions, strength, designs, sample_weight)
     if start is None:
         guess = problem.first_guess()
+    elif resume:
+        guess = Guess(start.counts, start.class_prior, start.prior)
     else:
         guess = problem.improve(start.class_proba_given_label, start.prior)
     objective: list[float] = []
@@ -215,7 +223,7 @@ def infer_from_annotators(
 
 def _result(problem: Problem, last: Pass, objective, change, tol):
     """Return the result, with classes from transitions without the row's own answers."""
-    class_proba, (right, wrong) = problem.without_own_answers(last)
+    class_proba, (right, wrong), powers = problem.without_own_answers(last)
     votes, weight = problem.votes, problem.weight
     annotator, n_annotators = problem.annotator[votes.indices], problem.answers.n_annotators
     of_answers = np.repeat(weight, np.diff(votes.indptr))
@@ -233,6 +241,7 @@ def _result(problem: Problem, last: Pass, objective, change, tol):
         n_iter=len(objective),
         stationarity=change,
         converged=change <= tol,
+        powers=powers,
     )
 
 

@@ -28,7 +28,12 @@ from looselabels.estimation.annotators import (
     answer_likelihood,
     infer_from_annotators,
 )
-from looselabels.estimation.calibration import TINY, Calibration, fit_class_calibration
+from looselabels.estimation.calibration import (
+    SPREAD_ABOVE_ONE,
+    TINY,
+    Calibration,
+    fit_class_calibration,
+)
 from looselabels.estimation.weighting import class_weights
 from looselabels.exceptions import IdentifiabilityWarning
 from looselabels.learning.annotation_design import AnnotationDesign, AnnotatorTransitions
@@ -172,7 +177,9 @@ def learn_from_answers(
 
 def _finish(found) -> Annotated:
     """Return the same with an inference that has converged."""
-    return found._replace(inference=infer_classes(found.design, found.class_proba, found.inference))
+    return found._replace(
+        inference=infer_classes(found.design, found.class_proba, found.inference, resume=True)
+    )
 
 
 def _consensus_transition(training, class_proba) -> np.ndarray:
@@ -201,9 +208,7 @@ def _apply_model(training, learned, found, calibrate) -> Annotated:
             design.annotations.answers,
             chance if found.class_estimator is None else None,
         )
-        correction, _ = fit_class_calibration(
-            class_proba, transition, None, labels.counts, of_classes, likelihood=np.exp(logs)
-        )
+        correction = _calibrate(class_proba, transition, labels, of_classes, logs, inference.powers)
     if design.class_prior is not None:
         correction = correction.match_shares(class_proba, design.class_prior, labels.counts)
     class_proba = correction.apply(class_proba)
@@ -215,6 +220,22 @@ def _apply_model(training, learned, found, calibrate) -> Annotated:
     return Annotated(once, rough, class_proba, correction, learned.estimator)
 
 
+def _calibrate(class_proba, transition, labels, of_classes, logs, powers) -> Calibration:
+    """Return the correction of p(class | x) under which the answers are most likely.
+
+    Answers that are not independent of x, given the class, seem to say that p(class | x) is not
+    certain enough. They count as little here as in the consensus.
+    """
+    counts, share = labels.counts, powers.answers
+    if share < 1:
+        counts = np.full(len(class_proba), share) if counts is None else share * counts
+    correction, _ = fit_class_calibration(
+        class_proba, transition, None, counts, of_classes, likelihood=np.exp(logs),
+        spread_above_one=share * SPREAD_ABOVE_ONE,
+    )  # fmt: skip
+    return correction
+
+
 # ------------------------------------------------------------------------------------- the results
 
 
@@ -222,7 +243,8 @@ def annotator_transitions(design: AnnotationDesign, found: AnnotatorInference):
     """Return the transition of each annotator by name."""
     annotators, labels = design.annotations.annotators, design.annotations.labels
     proba = found.lazy_transitions.take(design.same_as)
-    return AnnotatorTransitions(annotators, proba, design.classes, labels, design.same_as)
+    names = annotators, proba, design.classes, labels
+    return AnnotatorTransitions(*names, design.same_as, found.powers)
 
 
 def model_answers(found: Annotated) -> LabelModel:

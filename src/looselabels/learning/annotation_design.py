@@ -15,6 +15,7 @@ from looselabels.annotations import (
     warn_of_labels_that_look_missing,
 )
 from looselabels.estimation.agreement import merge_annotators
+from looselabels.estimation.annotator_powers import INDEPENDENT
 from looselabels.estimation.annotators import answer_likelihood
 from looselabels.estimation.calibration import TINY
 from looselabels.transition import Transition
@@ -63,10 +64,13 @@ class AnnotatorTransitions(Mapping):
     1      1  0
     """
 
-    def __init__(self, annotators: tuple, proba, classes: tuple, labels: tuple, same_as):
+    def __init__(
+        self, annotators: tuple, proba, classes: tuple, labels: tuple, same_as, powers=INDEPENDENT
+    ):
         self.annotators, self.proba = annotators, proba  # an array, or `LazyTransitions`
         self.classes, self.labels = classes, labels
         self.same_as = same_as  # whom each annotator copies
+        self.powers = powers  # how much x and answers count, if they are not independent
         self._position = {name: a for a, name in enumerate(annotators)}
 
     def __getitem__(self, name) -> Transition:
@@ -81,17 +85,23 @@ class AnnotatorTransitions(Mapping):
     def __repr__(self):
         return f"AnnotatorTransitions({listed(self.annotators)})"
 
-    def condition(self, class_proba, Y) -> np.ndarray:
+    def condition(self, class_proba, Y, class_prior=None) -> np.ndarray:
         """Return p(class | x, answers) ∝ p(class | x) Π_a T_a[class, answer_a] for a table.
 
         `class_proba` has one row for each row of Y, or one for all. The columns of a DataFrame are
-        some of the annotators; an array has all of them, in order.
+        some of the annotators; an array has all of them, in order. If `powers` are below 1, they
+        are powers of p(class | x) / `class_prior` and of the product.
         """
         given = self._likelihood(Y)
         if len(class_proba) not in (1, len(given)):
             raise ValueError(f"Y has {len(given)} rows; X has {len(class_proba)}.")
         # a class that p(class | x) rules out is possible if the answers leave no other one
-        return on_simplex(np.maximum(class_proba, TINY) * given)
+        class_proba = np.maximum(class_proba, TINY)
+        if not self.powers.is_identity:
+            alpha, beta = self.powers
+            prior = np.maximum(class_proba if class_prior is None else class_prior, TINY)
+            class_proba, given = prior * (class_proba / prior) ** alpha, given**beta
+        return on_simplex(class_proba * given)
 
     def read(self, Y) -> tuple[Annotations, np.ndarray]:
         """Return answers with these annotators and labels, in this order, and who is in Y."""

@@ -688,7 +688,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         """
         if hasattr(self._fitted(), "annotators_"):
             class_proba = self.class_prior_[None, :] if X is None else self.predict_proba(X)
-            return self.transitions_.condition(in_memory(class_proba), in_memory(y))
+            class_proba, y = in_memory(class_proba), in_memory(y)
+            return self.transitions_.condition(class_proba, y, self.class_prior_)
         y = y if is_dask(X) and is_dask(y) else as_column(in_memory(y))
         index = apply_to_rows(self.transition_.label_index, y, None, int)
         return condition_on_label(self.predict_proba(X), self.transition_.proba, index)

@@ -32,6 +32,7 @@ from looselabels._validation import (
     parse_json,
     short_repr,
 )
+from looselabels.estimation.annotator_powers import Powers
 from looselabels.estimation.calibration import Calibration
 from looselabels.learning.annotated import QUALITY, quality_table
 from looselabels.learning.annotation_design import AnnotatorTransitions
@@ -315,7 +316,8 @@ def _describe_annotators(clf) -> dict:
     """Return the names and the quality of the annotators, in types that JSON has."""
     quality = {name: clf.annotator_quality_[name] for name in QUALITY}
     quality = {k: getattr(v, "tolist", lambda v=v: v)() for k, v in quality.items()}
-    return {"names": list(clf.transitions_.annotators), "quality": quality}
+    found = clf.transitions_
+    return {"names": list(found.annotators), "quality": quality, "powers": list(found.powers)}
 
 
 def _parameters(clf) -> dict:
@@ -552,7 +554,8 @@ def _tuple_name(name):
 
 def _read_annotators(content, proba, clf):
     """Set what was found about annotators."""
-    match_names("annotators", content, ("names", "quality"))
+    content = {"powers": Powers()} | content  # files before there were powers
+    match_names("annotators", content, ("names", "quality", "powers"))
     match_names("quality", content["quality"], QUALITY)
     names = tuple(map(_tuple_name, content["names"]))
     classes, labels = clf.transition_.classes, clf.transition_.labels
@@ -563,7 +566,11 @@ def _read_annotators(content, proba, clf):
     quality = dict(content["quality"])
     copied = map(_tuple_name, quality["copy_of"])
     same_as = [a if of is None else names.index(of) for a, of in enumerate(copied)]
-    clf.transitions_ = AnnotatorTransitions(names, proba, classes, labels, np.array(same_as))
+    powers = Powers(*map(float, content["powers"]))
+    if not all(0 < power <= 1 for power in powers):
+        raise ValueError(f"powers must be above 0 and at most 1; they are {listed(powers)}.")
+    found = names, proba, classes, labels, np.array(same_as), powers
+    clf.transitions_ = AnnotatorTransitions(*found)
     quality["confusions"] = [list(map(tuple, of_one)) for of_one in quality["confusions"]]
     clf.annotator_quality_ = quality_table(names, quality)
 
