@@ -44,9 +44,10 @@ def main():
 def run(quick, data, out, method, redo, seeds, minutes):
     """Run the cells that have no results yet."""
     path = Path(out or (results.RESULTS.with_name("quick.csv") if quick else results.RESULTS))
+    mark = commit()  # before results are dropped, which would count as a change
     results.keep(path, lambda cell: cell.method not in redo)
     places, seeds = ((QUICK,), 1) if quick else (PLACES, seeds)
-    mark, begin, absent = commit(), time.perf_counter(), defaultdict(int)
+    begin, absent = time.perf_counter(), defaultdict(int)
     for place, cell in missing_cells(results.read(path), places, seeds, method):
         if time.perf_counter() - begin > 60 * minutes:
             break

@@ -168,10 +168,9 @@ class Problem(NamedTuple):
         for rows in _blocks(self.votes):
             slot, row, kept, scores = self._kept_answers(rows, class_proba, known)
             of_x = np.log(guess.class_prior) if self.log_proba is None else self.log_proba[rows]
-            scores = powers.combine(of_x, log_prior, scores)
-            others = scores[row] - powers.answers * kept
-            kept_out[rows], _ = _normalize_rows(scores)
-            others, _ = _normalize_rows(others)
+            kept_out[rows], _ = _normalize_rows(powers.combine(of_x, log_prior, scores))
+            # without powers: a consensus that is less certain makes nobody less accurate
+            others, _ = _normalize_rows((of_x + scores)[row] - kept)
             block = slice(*self.votes.indptr[[rows.start, rows.stop]])
             chances[0, block] = (others * right[slot]).sum(axis=1)
             chances[1, block] = (others * wrong[slot]).sum(axis=1)
