@@ -226,6 +226,7 @@ def test_the_prior_error_is_the_mean_over_classes_with_labels(small):
 # ----------------------------------------------------------------------------------- methods
 
 
+@pytest.mark.slow  # and some methods need the extra `bench`, as these tests do
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_returns_class_probabilities(small, method, monkeypatch):
     for library in ("cleanlab", "pulearn"):
