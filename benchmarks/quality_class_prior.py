@@ -61,6 +61,7 @@ def errors(base, X, y, n_positive, n_labels, seed):
         negative=NEGATIVE,
         # True shares, so that no time is spent on estimating them; p(label | x) ignores them.
         class_prior={f"class {k}": share for k, share in enumerate(shares[:-1])},
+        noise=0,
         cv=cv,
         calibrate=None,
         refit=False,

@@ -65,7 +65,8 @@ def measure(name, base, noise, rate, seed):
     """Return the numbers of one row of the table, in the order of its columns."""
     X, is_positive = data(name, seed)
     labels = label_some(is_positive, rate, noise, seed)
-    clf = DecoupledClassifier(BASES[base], negative="negative", refit=False, random_state=seed)
+    options = {"noise": 0, "refit": False, "random_state": seed}
+    clf = DecoupledClassifier(BASES[base], negative="negative", **options)
     as_if_right = clf.fit(X, labels).class_prior_[0]
     label_proba = clf.label_scores_.real([0, 1])  # the same for all
     known = clf.set_params(noise=noise).fit_from_proba(label_proba, labels).class_prior_[0]

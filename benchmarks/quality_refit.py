@@ -1,17 +1,23 @@
 """How often a model should learn the classes, and which estimator predicts the labels best.
 
-python benchmarks/quality_refit.py [--quick] [--jobs N] [--data FOLDER] [--only noise]
+python benchmarks/quality_refit.py [--quick] [--jobs N] [--samples FOLDER] [--only noise|audit]
 
 Four tables on the development data of benchmarks/quality: macro-F1 with 0 to 3 rounds of learning
 the classes and with the number that `refit=True` chooses; the out-of-sample log-loss of the labels
 and macro-F1 of the default forest and of linear models; label weights that balance rare labels; and
 what an estimate of the noise costs if all labels are right. `--only noise` prints the last one, for
-all data: no default was chosen by the test half, but the cost has to be known there too.
+all data and all kinds of labels for which noise is estimated by default: the cost has to be known
+on the test half too. `--only audit` shows what a refit changes for wrong labels, without and with
+it: how many labels are right after correction, AUPRC of the doubts, and the relative error of the
+count.
 """
 
 import sys
 import warnings
+from collections import defaultdict
+from contextlib import nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 import numpy as np
@@ -25,9 +31,9 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.quality import problems
-from benchmarks.quality.data import DEVELOPMENT, NAMES, load, sample
-from benchmarks.quality.ours import PARAMETERS
+from benchmarks.quality import metrics, problems
+from benchmarks.quality.data import DEVELOPMENT, NAMES, read_sample, store_samples
+from benchmarks.quality.ours import answer
 
 from looselabels import BalancedForestClassifier, DecoupledClassifier
 from looselabels.learning.forest import draw_sizes
@@ -36,7 +42,15 @@ KINDS = (
     "semi-supervised", "multi-positive", "positive-50", "noisy-20", "noisy-50", "coarse", "merged",
     "asymmetric-30", "clean",
 )  # fmt: skip
-RIGHT = ("clean", "overlap", "semi-supervised")  # families whose labels are right
+RIGHT = (  # labels are right, and the user has not specified a transition
+    "clean", "overlap", "semi-supervised", "multi-positive", "positive-1", "positive-30",
+    "positive-50", "positive-70",
+)  # fmt: skip
+WRONG = (
+    "noisy-20", "noisy-50", "asymmetric-30", "uneven-25", "largest-40", "copies", "human-9",
+    "human-40",
+)  # fmt: skip
+OF_AUDITS = ("corrected", "auprc", "count_error")
 ROUNDS = (0, 1, 2, 3, True)
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)
 
@@ -58,9 +72,8 @@ def bases(seed):
 def fit(problem, estimator, seed, **options):
     """Return a fitted classifier and its macro-F1 on the test rows."""
     clf = DecoupledClassifier(
-        estimator, problem.specified, negative=problem.negative, random_state=seed,
-        **PARAMETERS.get(problem.family, {}), **options,
-    ).fit(problem.X, problem.labels)  # fmt: skip
+        estimator, problem.specified, negative=problem.negative, random_state=seed, **options
+    ).fit(problem.X, problem.labels)
     names = np.array(problem.classes)
     predicted = clf.predict(problem.X_test)
     return clf, f1_score(names[problem.truth_test], predicted, average="macro")
@@ -102,16 +115,22 @@ def compare_weights(problem, seed):
 
 
 def compare_noise(problem, seed):
-    """Return macro-F1 of the default without noise and with estimated noise; labels are right."""
-    if problem.family not in RIGHT:
+    """Return macro-F1 without noise and with estimated noise, for each base; labels are right."""
+    if problem.family in problems.NOISY or problem.specified is not None:
         return {}
-    scores = []
-    for noise in (0.0, "estimate"):
-        clf = DecoupledClassifier(noise=noise, random_state=seed).fit(problem.X, problem.labels)
-        names = np.array(problem.classes)
-        predicted = clf.predict(problem.X_test)
-        scores.append(f1_score(names[problem.truth_test], predicted, average="macro"))
-    return {"default": scores}
+    lines = {}
+    for name, base in ({"default": None} | bases(seed)).items():
+        if name != "default forest":  # the default is this one, or a linear model
+            fitted = [fit(problem, base, seed, noise=noise) for noise in (0.0, "estimate")]
+            lines[name] = [score for _, score in fitted]
+    return lines
+
+
+def compare_audits(problem, seed):
+    """Return the scores of wrong labels without a refit and with it, for the default."""
+    answers = [answer(problem, None, seed, refit=refit) for refit in (False, True)]
+    scores = [metrics.score(problem, found) for found in answers]
+    return {name: [found[name] for found in scores] for name in OF_AUDITS}
 
 
 def run(data, kind, seed, compared):
@@ -122,20 +141,35 @@ def run(data, kind, seed, compared):
         return data.name, kind, *(compare(problem, seed) for compare in compared)
 
 
+PAIRS = {"noise": (RIGHT, compare_noise), "audit": (WRONG, compare_audits)}
+
+
 @click.command()
 @click.option("--quick", is_flag=True, help="Digits with coarse labels only.")
 @click.option("--jobs", default=2, show_default=True)
 @click.option("--seeds", default=2, show_default=True)
-@click.option("--data", type=click.Path(file_okay=False), help="The folder with the data.")
-@click.option("--only", type=click.Choice(["noise"]), help="This table, for all data.")
-def main(quick, jobs, seeds, data, only):
-    """Print the four tables, or one of them."""
-    if only:
-        found = run_all(NAMES, seeds, ("clean", "overlap"), data, jobs, (compare_noise,))
-        return print_noise(found)
+@click.option("--samples", type=click.Path(file_okay=False), help="A folder that keeps the rows.")
+@click.option("--only", type=click.Choice(list(PAIRS)), help="This table, for all data.")
+def main(only, samples, **options):
+    """Print the four tables, or one that compares pairs."""
+    with nullcontext(samples) if samples else TemporaryDirectory() as folder:
+        if only:
+            print_one_table(folder, *PAIRS[only], **options)
+        else:
+            print_tables(folder, **options)
+
+
+def print_one_table(samples, kinds, compare, *, seeds, jobs, quick):
+    """Print one table of pairs, for all data, and means over the data."""
+    names, kinds = (DEVELOPMENT[:1], kinds[:1]) if quick else (NAMES, kinds)
+    print_means(run_all(names, 1 if quick else seeds, kinds, samples, jobs, (compare,)))
+
+
+def print_tables(samples, *, seeds, jobs, quick):
+    """Print the four tables, for the development data."""
     names, kinds = (DEVELOPMENT[:1], ("coarse",)) if quick else (DEVELOPMENT, KINDS)
     compared = compare_rounds, compare_estimators, compare_weights, compare_noise
-    found = run_all(names, 1 if quick else seeds, kinds, data, jobs, compared)
+    found = run_all(names, 1 if quick else seeds, kinds, samples, jobs, compared)
     columns = " | ".join(f"{rounds}" for rounds in (*ROUNDS[:-1], "chosen", "rounds"))
     print(f"| data | labels | base | {columns} |\n|{'---|' * 9}")
     for name, kind, rounds, *_ in found:
@@ -148,31 +182,37 @@ def main(quick, jobs, seeds, data, only):
     print("\nMacro-F1 without and with balancing label weights\n")
     _print_pairs((name, kind, weighted) for name, kind, _, _, weighted, _ in found)
     print("\nMacro-F1 without noise and with estimated noise, all labels right\n")
-    print_noise([(name, kind, noise) for name, kind, *_, noise in found])
+    print_means([(name, kind, noise) for name, kind, *_, noise in found])
 
 
-def run_all(names, seeds, kinds, folder, jobs, compared):
+def run_all(names, seeds, kinds, samples, jobs, compared):
     """Return the comparisons of all problems."""
+    store_samples(samples, names, seeds)
     work = [
         delayed(run)(rows, kind, seed, compared)
         for name in names
-        for loaded in [load(name, folder)]
         for seed in range(seeds)
-        for rows in [sample(loaded, seed)]
+        for rows in [read_sample(samples, name, seed)]
         for kind in kinds
         if kind in problems.kinds_of(rows)
     ]
-    return Parallel(jobs)(work)
+    return Parallel(jobs, batch_size=1)(work)
 
 
-def print_noise(lines):
-    """Print what an estimate of the noise costs, and the mean."""
+def print_means(lines):
+    """Print all pairs, and mean differences: a line per kind of labels, a column per name."""
     _print_pairs(lines)
-    pairs = [pair for _, _, by_base in lines for pair in by_base.values()]
-    if pairs:
-        print(
-            f"\nMean difference: {np.mean([with_it - without for without, with_it in pairs]):+.4f}"
-        )
+    differences = defaultdict(list)
+    for _, kind, pairs in lines:
+        for name, (without, with_it) in pairs.items():
+            for key in ((kind, name), ("all", name), (kind, "mean"), ("all", "mean")):
+                differences[key].append(with_it - without)
+    kinds, names = (list(dict.fromkeys(column)) for column in zip(*differences, strict=True))
+    names.append(names.pop(names.index("mean")))
+    print(f"\n| mean difference | {' | '.join(names)} |\n|{'---|' * (1 + len(names))}")
+    for kind in sorted(kinds, key="all".__eq__):
+        means = (np.nanmean(differences[kind, name]) for name in names)
+        print(f"| {kind} | {' | '.join(f'{mean:+.4f}' for mean in means)} |")
 
 
 def _print_pairs(lines):

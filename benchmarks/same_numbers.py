@@ -51,14 +51,14 @@ def linear():
 def problems():
     """Yield a name, an unfitted classifier, features, labels and keyword arguments of fit."""
     X, y = data(load_iris)
-    yield "supervised", DecoupledClassifier(forest()), X, y, {}
+    yield "supervised", DecoupledClassifier(forest(), noise=0), X, y, {}
     yield "noise told", DecoupledClassifier(linear(), noise=0.1, random_state=0), X, y, {}
 
     X, y = data(load_digits)
     X, y = X[:900], y[:900]
     some = Transition.partial(sorted(set(y)), labeled=0.3)
     labels = make_loose_labels(y, some, random_state=0)
-    yield "semi-supervised", DecoupledClassifier(forest()), X, labels, {}
+    yield "semi-supervised", DecoupledClassifier(forest(), noise=0), X, labels, {}
     noisy = make_loose_labels(y, some.with_noise(0.2), random_state=1)
     yield "noise estimated", DecoupledClassifier(forest(), noise="estimate"), X, noisy, {}
     without = DecoupledClassifier(forest(), noise="estimate", refit=False)
@@ -67,7 +67,7 @@ def problems():
     X, y = data(load_breast_cancer)
     positive = Transition.partial(["benign"], labeled=0.4, negative="malignant")
     labels = make_loose_labels(y, positive, random_state=0)
-    open_rate = {"negative": "malignant", "random_state": 0}
+    open_rate = {"negative": "malignant", "noise": 0, "random_state": 0}
     yield "positive-unlabeled", DecoupledClassifier(forest(), **open_rate), X, labels, {}
     kernel = KernelDensityClassifier(0.5)
     yield (
@@ -77,7 +77,7 @@ def problems():
         labels,
         {},
     )
-    known = {"class_prior": {"benign": 0.63}, "negative": "malignant", "random_state": 0}
+    known = open_rate | {"class_prior": {"benign": 0.63}}
     weight = np.random.default_rng(7).uniform(0.5, 2, len(y))
     yield (
         "class prior told",
@@ -87,7 +87,7 @@ def problems():
         {"sample_weight": weight},
     )
     trees = RandomForestClassifier(40, random_state=0)
-    yield "out of bag", DecoupledClassifier(trees, calibrate="marginals"), X, y, {}
+    yield "out of bag", DecoupledClassifier(trees, noise=0, calibrate="marginals"), X, y, {}
 
     X, y = data(load_wine)
     meanings = {"class_0": "class_0", "rest": ["class_1", "class_2"], "class_2": "class_2"}

@@ -60,7 +60,7 @@ X, y = load_digits(return_X_y=True)
 rng = np.random.default_rng(0)
 labels = np.where(rng.random(len(y)) < 0.05, (y + rng.integers(1, 10, len(y))) % 10, y)
 trees = ExtraTreesClassifier(100, min_samples_leaf=2, random_state=0)
-clf = DecoupledClassifier(trees, noise="estimate", refit=False, random_state=0).fit(X, labels)
+clf = DecoupledClassifier(trees, refit=False, random_state=0).fit(X, labels)
 found = audit(clf, labels)
 found
 

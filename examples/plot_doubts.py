@@ -21,7 +21,7 @@ rng = np.random.default_rng(0)
 is_wrong = rng.random(len(y)) < 0.1
 labels = np.where(is_wrong, 1 - y, y)
 model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
-clf = DecoupledClassifier(model, noise="estimate", refit=False, random_state=0).fit(X, labels)
+clf = DecoupledClassifier(model, refit=False, random_state=0).fit(X, labels)
 found = audit(clf, labels)
 
 # %%

@@ -22,9 +22,9 @@ truth = Transition.identity(range(10)).with_noise(true)
 labels = make_loose_labels(y, truth, random_state=0)
 
 # %%
-# Fit any model of the labels, and ask for the noise to be estimated.
+# Fit any model of the labels. The noise is estimated, because none is specified.
 trees = ExtraTreesClassifier(100, min_samples_leaf=2, random_state=0)
-clf = DecoupledClassifier(trees, noise="estimate", refit=False, random_state=0).fit(X, labels)
+clf = DecoupledClassifier(trees, refit=False, random_state=0).fit(X, labels)
 estimated = clf.transition_.proba
 print(f"8 labeled 3: {estimated[8, 3]:.2f} estimated, 0.40 in truth.")
 print(f"9 labeled 4: {estimated[9, 4]:.2f} estimated, 0.20 in truth.")

@@ -25,7 +25,7 @@ labels[wrong] = (y[wrong] + rng.integers(1, 10, size=90)) % 10
 # %%
 # Any scikit-learn classifier can estimate p(label | x). ``refit=False`` keeps the example fast.
 model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01))
-clf = DecoupledClassifier(model, noise="estimate", refit=False, random_state=0).fit(X, labels)
+clf = DecoupledClassifier(model, refit=False, random_state=0).fit(X, labels)
 found = audit(clf, labels)
 
 # %%

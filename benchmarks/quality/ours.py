@@ -9,10 +9,6 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from looselabels import DecoupledClassifier, Transition, audit
 from looselabels.estimation.calibration import relative_to_shares
 
-# What a user passes for each family of problems, in addition to the negative class and the meanings
-# of the labels. The user of right labels does not know that they are right.
-PARAMETERS: dict[str, dict] = {family: {"noise": "estimate"} for family in CHECKED}
-
 
 def decoupled(problem, seed, base) -> Answer:
     """Use the library's defaults, with the base classifier of the peers or its own."""
@@ -22,7 +18,7 @@ def decoupled(problem, seed, base) -> Answer:
 def with_true_transition(problem, seed, base) -> Answer:
     """Specify how often each label is wrong: an upper bound."""
     problem = problem._replace(specified=true_noise(problem))
-    return answer(problem, make_base(base, seed), seed, noise=0)
+    return answer(problem, make_base(base, seed), seed)
 
 
 def true_noise(problem):
@@ -68,10 +64,9 @@ class SelfTrained(ClassifierMixin, BaseEstimator):
 
 
 def answer(problem, estimator, seed, **options) -> Answer:
-    """Fit with the parameters of the family, and collect all estimates."""
-    parameters = PARAMETERS.get(problem.family, {}) | options
+    """Fit to what a user knows, and collect all estimates."""
     clf = DecoupledClassifier(
-        estimator, problem.specified, negative=problem.negative, random_state=seed, **parameters
+        estimator, problem.specified, negative=problem.negative, random_state=seed, **options
     )
     clf.fit(problem.X, problem.labels)
     n_classes = len(problem.classes)

@@ -18,7 +18,6 @@ from benchmarks.quality.methods import (
     SEMI,
     SEVERAL,
 )
-from benchmarks.quality.ours import PARAMETERS
 from benchmarks.quality.problems import NOISY, SHARES
 from benchmarks.quality.scores import LOSS, TIE, WIN, Compared, mean_and_sd
 from benchmarks.quality.tables import time_ratios
@@ -84,7 +83,6 @@ def front_page(scores) -> str:
         prior_peer=prior[prior["peer"]],
         prior_constant=prior["constant"],
         n_seeds=_n_seeds(scores),
-        parameters=', `noise="estimate"` if labels may be wrong' if PARAMETERS else "",
         development=", ".join(DEVELOPMENT),
         test=" and ".join(TEST),
     )

@@ -487,7 +487,7 @@ def test_labels_that_are_specified_as_right_are_not_counted(fit_to, name, parame
         assert found.why_no_count is None
         return
     assert found.why_no_count == (
-        "Labels were assumed to be right, because noise is 0. "
+        "Labels were assumed to be right, as you specified. "
         "Fit with noise='estimate' to look for wrong labels."
     )
     assert found.summary()["wrong"] == NO_NUMBERS | {"why_no_count": found.why_no_count}
@@ -500,10 +500,11 @@ def test_labels_that_are_specified_as_right_are_not_counted(fit_to, name, parame
         ("partly", {"transition": HALF, "noise": 0.1}, "specified specified implied specified"),
         ("partly", {"noise": 0.1}, "implied specified implied implied"),
         ("partly", {"noise": "estimate"}, "implied estimated estimated estimated"),
-        ("positive", {"negative": "other"}, "estimated specified estimated estimated"),
+        ("partly", {}, "implied estimated estimated estimated"),
+        ("positive", {"negative": "other", "noise": 0}, "estimated specified estimated estimated"),
         (
             "positive",
-            {"negative": "other", "class_prior": dict.fromkeys(NAMES, 0.25)},
+            {"negative": "other", "noise": 0, "class_prior": dict.fromkeys(NAMES, 0.25)},
             "implied specified specified implied",
         ),
         ("noisy", {"noise": 0.2, "strength": 30.0}, "implied specified implied estimated"),
@@ -674,11 +675,11 @@ def distances(summary):
     ("name", "parameters", "width"),
     [
         ("partly", {"transition": HALF, "noise": 0.1}, 0),
-        ("positive", {"negative": "other", "class_prior": dict.fromkeys(NAMES, 0.25)}, 0),
+        ("positive", {"negative": "other", "noise": 0, "class_prior": [0.25] * 3}, 0),
         ("partly", {"transition": HALF, "noise": 0.1, "strength": 30.0}, 0.15),
         ("noisy", {"noise": 0.2, "strength": 30.0}, 0.14),
-        ("noisy", {"noise": "estimate"}, 0.13),
-        ("positive", {"negative": "other"}, 0.05),
+        ("noisy", {}, 0.13),
+        ("positive", {"negative": "other", "noise": 0}, 0.05),
     ],
 )
 def test_intervals_contain_their_estimates(fit_to, name, parameters, width):
@@ -730,7 +731,7 @@ def test_intervals_contain_small_probabilities(fit_to, name, parameters):
 
 
 def test_shares_include_the_uncertainty_of_label_rates_that_were_estimated(fit_to):
-    clf, labels = fit_to("positive", negative="other")
+    clf, labels = fit_to("positive", negative="other", noise=0)
     found = audit(clf, labels)
     drawn = replace(found, model=found.model._replace(class_prior_interval=None))
     ends, narrow = (

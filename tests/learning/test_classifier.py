@@ -141,14 +141,14 @@ def test_minus_one_is_a_label_unless_the_transition_says_otherwise():
 
 
 def test_complete_labels_are_supervised_learning():
-    clf = DecoupledClassifier(GaussianNB(), calibrate=None).fit(X_PETS, PETS)
+    clf = DecoupledClassifier(GaussianNB(), noise=0, calibrate=None).fit(X_PETS, PETS)
     assert clf.transition_ == Transition.identity(["cat", "dog"])
     plain = GaussianNB().fit(X_PETS, PETS).predict_proba(X_PETS)
     assert_allclose(clf.predict_proba(X_PETS), plain, atol=1e-10)
 
 
 def test_missing_labels_are_semi_supervised_learning(capsys):
-    clf = DecoupledClassifier(GaussianNB(), verbose=1).fit(X_PETS, HALF)
+    clf = DecoupledClassifier(GaussianNB(), noise=0, verbose=1).fit(X_PETS, HALF)
     assert clf.transition_ == Transition.partial(["cat", "dog"], labeled=2 / 3)
     assert "assumed Transition(2 classes, 3 labels" in capsys.readouterr().out
 
@@ -391,7 +391,7 @@ def test_the_class_prior_is_what_the_label_shares_imply():
 
 
 def test_a_given_class_prior_sets_the_rates():
-    clf = DecoupledClassifier(GaussianNB(), class_prior={"cat": 0.4, "dog": 0.6})
+    clf = DecoupledClassifier(GaussianNB(), noise=0, class_prior={"cat": 0.4, "dog": 0.6})
     clf.fit(X_PETS, HALF)
     assert_allclose(clf.transition_.proba[:, :2].sum(axis=1), [(20 / 60) / 0.4, (20 / 60) / 0.6])
     assert_allclose(clf.class_prior_, [0.4, 0.6])
@@ -488,7 +488,7 @@ def test_metadata_is_routed_to_the_estimator_and_the_splitter():
     with sklearn.config_context(enable_metadata_routing=True):
         cv = StratifiedGroupKFold(3)
         base = GaussianNB().set_fit_request(sample_weight=True)
-        clf = DecoupledClassifier(base, cv=cv, calibrate=None)
+        clf = DecoupledClassifier(base, noise=0, cv=cv, calibrate=None)
         clf.fit(X_PETS, PETS, sample_weight=weight, groups=groups)
     plain = GaussianNB().fit(X_PETS, PETS, sample_weight=weight)
     assert_allclose(clf.predict_proba(X_PETS), plain.predict_proba(X_PETS), atol=1e-10)
@@ -497,7 +497,8 @@ def test_metadata_is_routed_to_the_estimator_and_the_splitter():
 def test_sample_weight_reaches_the_last_step_of_a_pipeline():
     weight = np.random.default_rng(0).random(60)
     pipe = make_pipeline(StandardScaler(), GaussianNB())
-    ours = DecoupledClassifier(pipe, calibrate=None).fit(X_PETS, PETS, sample_weight=weight)
+    ours = DecoupledClassifier(pipe, noise=0, calibrate=None)
+    ours.fit(X_PETS, PETS, sample_weight=weight)
     theirs = clone(pipe).fit(X_PETS, PETS, gaussiannb__sample_weight=weight)
     assert_allclose(ours.predict_proba(X_PETS), theirs.predict_proba(X_PETS), atol=1e-10)
 
@@ -525,7 +526,7 @@ def test_a_frozen_model_s_labels_must_be_in_the_transition():
 def test_probabilities_of_a_model_elsewhere_are_enough():
     model = GaussianNB().fit(X_PETS, PETS)
     label_proba = model.predict_proba(X_PETS)
-    clf = DecoupledClassifier(calibrate=None).fit_from_proba(label_proba, PETS)
+    clf = DecoupledClassifier(noise=0, calibrate=None).fit_from_proba(label_proba, PETS)
     assert_allclose(clf.predict_proba(label_proba[:5]), label_proba[:5])
     with pytest.raises(ValueError, match="label_proba has 60 rows; y has 59"):
         DecoupledClassifier().fit_from_proba(label_proba, PETS[1:])
@@ -555,7 +556,7 @@ def test_soft_labels_are_weighted_copies():
     soft = np.column_stack([np.where(PETS == "cat", 0.9, 0.1), np.where(PETS == "cat", 0.1, 0.9)])
     X, y = np.repeat(X_PETS, 2, axis=0), np.tile(["cat", "dog"], 60)
     cv = StratifiedGroupKFold(3)
-    clf = DecoupledClassifier(LogisticRegression(), cv=cv)
+    clf = DecoupledClassifier(LogisticRegression(), noise=0, cv=cv)
     clf.fit(X, y, sample_weight=soft.ravel(), groups=np.repeat(np.arange(60), 2))
     assert clf.score(X_PETS, PETS) == 1
     assert abs(clf.predict_proba(X_PETS).max(axis=1).mean() - 0.9) < 0.05
@@ -591,7 +592,7 @@ def test_a_class_whose_rows_have_no_weight_is_as_good_as_absent():
     y = np.arange(90) % 3
     X = np.random.default_rng(0).standard_normal((90, 3)) + 3 * np.eye(3)[y]
     weight = np.where(y == 2, 0.0, 1.0)
-    clf = DecoupledClassifier(LogisticRegression(), random_state=0).fit(X, y, weight)
+    clf = DecoupledClassifier(LogisticRegression(), noise=0, random_state=0).fit(X, y, weight)
     assert_allclose(clf.class_prior_, [0.5, 0.5, 0])
     assert clf.predict_proba(X)[:, 2].max() < 1e-3
 
@@ -897,9 +898,9 @@ def test_classes_of_mixed_names_are_scored():
 
 def test_a_weight_is_a_repeated_row_in_what_is_assumed():
     weight = np.where(HALF == None, 5, 1)  # noqa: E711  elementwise
-    weighted = DecoupledClassifier(GaussianNB()).fit(X_PETS, HALF, sample_weight=weight)
+    weighted = DecoupledClassifier(GaussianNB(), noise=0).fit(X_PETS, HALF, sample_weight=weight)
     rows = np.repeat(np.arange(60), weight)
-    repeated = DecoupledClassifier(GaussianNB()).fit(X_PETS[rows], HALF[rows])
+    repeated = DecoupledClassifier(GaussianNB(), noise=0).fit(X_PETS[rows], HALF[rows])
     assert_allclose(weighted.transition_.proba, repeated.transition_.proba)
     assert_allclose(weighted.class_prior_, repeated.class_prior_)
 
@@ -962,13 +963,14 @@ def test_the_weights_within_a_decoupled_classifier_are_its_own_affair():
 
 @pytest.mark.parametrize("prior", [{"cat": 0.4, "dog": 0.4}, [0.4, 0.4]])
 def test_the_negative_class_may_be_left_out_of_the_class_prior(prior):
-    clf = DecoupledClassifier(GaussianNB(), negative="other", class_prior=prior)
+    clf = DecoupledClassifier(GaussianNB(), negative="other", noise=0, class_prior=prior)
     assert_allclose(clf.fit(X_PETS, HALF).class_prior_, [0.4, 0.4, 0.2])
 
 
 def test_classes_are_calibrated_as_they_were_fitted_also_where_a_neighbor_rules_them_out():
     labels = np.where(np.arange(60) % 5 == 0, PETS[::-1], PETS)
-    clf = DecoupledClassifier(KNeighborsClassifier(1), cv=3, random_state=0).fit(X_PETS, labels)
+    clf = DecoupledClassifier(KNeighborsClassifier(1), noise=0, cv=3, random_state=0)
+    clf.fit(X_PETS, labels)
     assert clf.class_calibration_.power < 0.9
     wrong = clf.classes_[clf.class_proba_.argmax(axis=1)] != labels
     assert 1 - clf.class_proba_.max(axis=1).mean() == pytest.approx(wrong.mean(), abs=0.05)
@@ -1072,7 +1074,7 @@ def test_rows_with_labels_missing_at_random_are_left_out_of_the_fit(estimator):
         data.y, Transition.partial(data.classes, labeled=0.4), random_state=0
     )
     labeled = np.array([label is not None for label in labels])
-    clf = DecoupledClassifier(estimator, calibrate=None, refit=False, random_state=0)
+    clf = DecoupledClassifier(estimator, noise=0, calibrate=None, refit=False, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # exact zeros leave some rows open
         clf.fit(data.X, labels)

@@ -105,7 +105,8 @@ def test_an_unfitted_model_says_so():
 
 def test_rare_labels_are_drawn(monkeypatch):
     labels = np.where(LABEL == 1, "pos", None)
-    clf = DecoupledClassifier(RandomForestClassifier(20, random_state=0), negative="neg")
+    forest = RandomForestClassifier(20, random_state=0)
+    clf = DecoupledClassifier(forest, negative="neg", noise=0)
     with monkeypatch.context() as patch:  # whatever one model would predict
         patch.delattr(LabelScores, "log_loss")
         clf.fit(X, labels)

@@ -18,12 +18,19 @@ PETS = ["cat", "dog", None, None, "cat", "dog", None, None]
 @pytest.mark.parametrize(
     ("specified", "label_rates", "noise", "class_prior", "transition"),
     [
-        ({}, "implied", "specified", "implied", "implied"),
+        ({}, "implied", "estimated", "estimated", "estimated"),
+        ({"noise": 0}, "implied", "specified", "implied", "implied"),
+        ({"strength": 5}, "implied", "specified", "implied", "estimated"),
         ({"noise": 0.1}, "implied", "specified", "implied", "implied"),
         ({"noise": "estimate"}, "implied", "estimated", "estimated", "estimated"),
-        ({"negative": "bird"}, "estimated", "specified", "estimated", "estimated"),
+        ({"negative": "bird"}, "estimated", "estimated", "estimated", "estimated"),
+        ({"negative": "bird", "noise": 0}, "estimated", "specified", "estimated", "estimated"),
         (
             {"negative": "bird", "class_prior": {"cat": 0.3, "dog": 0.3}},
+            *("estimated", "estimated", "specified", "estimated"),
+        ),
+        (
+            {"negative": "bird", "class_prior": {"cat": 0.3, "dog": 0.3}, "noise": 0},
             *("implied", "specified", "specified", "implied"),
         ),
         (
@@ -38,7 +45,8 @@ PETS = ["cat", "dog", None, None, "cat", "dog", None, None]
             {"transition": Transition.partial(["cat", "dog"], labeled=0.5), "strength": 5},
             *("specified", "specified", "implied", "estimated"),
         ),
-        ({"class_prior": [0.5, 0.5]}, "implied", "specified", "specified", "implied"),
+        ({"class_prior": [0.5, 0.5]}, "implied", "estimated", "specified", "estimated"),
+        ({"class_prior": [0.5, 0.5], "noise": 0}, "implied", "specified", "specified", "implied"),
     ],
 )
 def test_the_source_of_each_number(specified, label_rates, noise, class_prior, transition):
@@ -62,7 +70,7 @@ def test_a_sequence_of_priors_leaves_out_the_negative_class():
 def test_uninformative_labels_get_no_weight():
     assert_array_equal(uninformative_weights(design_labels(PETS)), [1, 1, 0])
     assert uninformative_weights(design_labels(["cat", "dog"])) is None
-    informative = design_labels(PETS, negative="bird", class_prior=[0.3, 0.4])
+    informative = design_labels(PETS, negative="bird", class_prior=[0.3, 0.4], noise=0)
     assert uninformative_weights(informative) is None
 
 

@@ -32,14 +32,14 @@ def test_noise_is_also_estimated_by_a_rival_that_is_as_good():
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
     X = rng.normal(1.5 * y)[:, None]  # both models do what is possible
-    clf = DecoupledClassifier(noise="estimate", refit=False, random_state=0).fit(X, y)
+    clf = DecoupledClassifier(refit=False, random_state=0).fit(X, y)
     losses = clf.candidate_losses_
     (rival,) = clf.rival_wrong_shares_
     assert losses[rival] == max(losses.values()) < 1.05 * min(losses.values())
     low, high = clf.rival_wrong_shares_[rival]
     assert 0 <= low < high < 0.5
-    assert DecoupledClassifier(refit=False, random_state=0).fit(X, y).rival_wrong_shares_ == {}
-    far = DecoupledClassifier(noise="estimate", refit=False, random_state=0).fit(RINGS, OUTSIDE)
+    assert clf.set_params(noise=0).fit(X, y).rival_wrong_shares_ == {}
+    far = DecoupledClassifier(refit=False, random_state=0).fit(RINGS, OUTSIDE)
     assert far.rival_wrong_shares_ == {}
 
 

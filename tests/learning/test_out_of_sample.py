@@ -146,8 +146,10 @@ class Half(GaussianNB):
 
 def test_predictions_in_half_precision_are_used_in_single_precision():
     X, index = data()
-    clf = DecoupledClassifier(Half(), refit=False, calibrate=None).fit(X, index)
-    exact = DecoupledClassifier(GaussianNB(), refit=False, calibrate=None).fit(X, index)
+    clf, exact = (
+        DecoupledClassifier(model, noise=0, refit=False, calibrate=None).fit(X, index)
+        for model in (Half(), GaussianNB())
+    )
     assert clf.predict_proba(X).dtype == np.float32
     assert_allclose(clf.predict_proba(X), exact.predict_proba(X), atol=1e-3)
 
@@ -477,7 +479,7 @@ def test_a_frozen_model_need_not_know_uninformative_labels():
     X, labels = rows_and_labels()
     known = np.array([label is not None for label in labels])
     frozen = FrozenEstimator(GaussianNB().fit(X[known], labels[known].astype(str)))
-    clf = DecoupledClassifier(frozen, calibrate=None).fit(X, labels)
+    clf = DecoupledClassifier(frozen, noise=0, calibrate=None).fit(X, labels)
     assert clf.training_label_weights_[-1] == 0
     # one third, but for the factors that match the label frequencies
     assert_allclose(clf.label_proba_[:, -1], np.mean(~known), atol=0.03)

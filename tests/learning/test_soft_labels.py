@@ -147,7 +147,7 @@ def partly(share, seed=0, negative=None):
 
 
 def fitted(labels, **options):
-    options = {"refit": 1} | options
+    options = {"refit": 1, "noise": 0} | options
     return DecoupledClassifier(FOREST, random_state=0, **options).fit(X[TRAIN], labels)
 
 

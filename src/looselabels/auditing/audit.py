@@ -44,7 +44,7 @@ TABLES = {"pandas": '"looselabels[tables]"', "polars": "polars"}
 # Why wrong labels are not counted (`Audit.why_no_count`).
 NO_LABELS = "No row has a label, so there is no label to check."
 ASSUMED_TO_BE_RIGHT = (
-    "Labels were assumed to be right, because noise is 0. Fit with noise='estimate' to look for "
+    "Labels were assumed to be right, as you specified. Fit with noise='estimate' to look for "
     "wrong labels."
 )
 USELESS_FEATURES = "Wrong labels cannot be found: the features do not predict the labels."
@@ -111,8 +111,7 @@ def audit(
     if clf is None:
         if label_proba is None or labels is None:
             raise ValueError("audit takes (clf, y), or label_proba= and labels=; one is missing.")
-        noise = "estimate" if transition is None else 0.0
-        clf, y = DecoupledClassifier(transition=transition, noise=noise), labels
+        clf, y = DecoupledClassifier(transition=transition), labels
         clf.fit_from_proba(label_proba, labels)
     if isinstance(clf, Pipeline):
         X = X if X is None else clf[:-1].transform(X)

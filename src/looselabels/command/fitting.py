@@ -107,16 +107,17 @@ def _proba_of_table(frame, y, labels: Labels):
 
 
 def _classifier(estimator, y, labels, seed, n_jobs):
-    transition = labels.design
+    transition, noise = labels.design, labels.noise
     is_open = transition is None and labels.negative is None
     if is_open and labels.class_prior is not None and None not in y:
         # every row is labeled: shares say how often labels are wrong, not how many are missing
         transition = Transition.from_labels(y)
+        noise = "estimate" if noise is None else noise
     return DecoupledClassifier(
         estimator,
         transition,
         negative=labels.negative if transition is None else None,
-        noise=labels.noise,
+        noise=noise,
         class_prior=labels.class_prior,
         refit=False,  # with a refit, fewer of the suggested classes in the demo are correct
         n_jobs=n_jobs,

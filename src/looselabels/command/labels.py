@@ -25,7 +25,7 @@ class Labels(NamedTuple):
     column: str
     unlabeled: tuple = ()  #: cells that mean "no label", in addition to empty ones
     negative: Any = None  #: the class that is never labeled, if there is one
-    noise: float | str = "estimate"  #: the share of wrong labels
+    noise: float | str | None = None  #: the share of wrong labels; None: as `DecoupledClassifier`
     design: Transition | None = None  #: p(label | class), if specified
     strip: bool = False  #: whether spaces around a label, and repeated ones in it, are removed
     merge: Mapping[str, str] = MappingProxyType({})  #: the label to use instead, by spelling

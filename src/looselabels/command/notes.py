@@ -16,7 +16,7 @@ MAX_SHARES = 10  # classes whose share is named
 # What the command says in place of sentences that name a parameter of the library.
 WORDS_OF_COMMAND = {
     ASSUMED_TO_BE_RIGHT: (
-        "Labels were assumed to be right, because noise is 0. "
+        "Labels were assumed to be right, as you specified. "
         "To look for wrong labels, pass --noise estimate."
     ),
     USELESS_FEATURES: "Wrong labels cannot be found: the columns do not predict the labels.",

@@ -32,7 +32,7 @@ def read(data, options):
         options["label"],
         options["unlabeled"],
         options["negative"],
-        _default_noise(options) if noise is None else noise,
+        0.0 if noise is None and options["label_rate"] is not None else noise,
         None if design is None else read_design_file(design),
         strip=options["strip"],
         merge=read_merges(options["merge"]),
@@ -46,12 +46,6 @@ def read(data, options):
     frame = read_rows(data, options)
     options["image"] = image_column(frame, options["image"], labels.column)
     return frame, labels
-
-
-def _default_noise(options):
-    """Return 0 if how labels arise was specified; otherwise noise is estimated."""
-    is_specified = options["design"] is not None or options["label_rate"] is not None
-    return 0.0 if is_specified else "estimate"
 
 
 def read_rows(data, options):

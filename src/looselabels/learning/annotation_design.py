@@ -216,9 +216,9 @@ def design_annotations(
 def check_parameters(clf, known_classes) -> None:
     """Raise if a parameter is set that has a meaning only for one label per row."""
     only = "is for one label per row, but Y has several"
-    for name, default in (("negative", None), ("noise", 0)):
+    for name in ("negative", "noise"):
         value = getattr(clf, name)
-        if value is not default and value != default:
+        if value is not None:
             raise ValueError(
                 f"{name}={short_repr(value)} {only}. How often each annotator is wrong is always "
                 f"estimated; leave {name} out."

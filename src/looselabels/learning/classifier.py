@@ -121,11 +121,13 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         unlabeled learning). Only if `transition` is None. Which share of the other classes is
         labeled follows from `class_prior`. Without it, one share for all of them is estimated.
         With `noise`, labels can also be on rows of this class.
-    noise : float or str, default=0
+    noise : float, str or None, default=None
         How often labels are wrong. A rate is added to `transition` (`Transition.with_noise`). With
         `negative` it is the share of the rows with each label that belong to any other class.
         "estimate" estimates rates and directions from the data. A method of `estimate_transition`
         such as "calibrated" can also be named. To estimate noise, the transition must have none.
+        None is "estimate", but 0 if `transition` or a finite `strength` is specified, or a method
+        as `class_prior`. Pass 0 if you know that labels are right.
     strength : float, default=inf
         Prior pseudocount per class for the transition. inf keeps the transition fixed; with a
         finite number it is inferred together with the classes, as in the paper. With several
@@ -259,7 +261,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         transition=None,
         *,
         negative=None,
-        noise=0.0,
+        noise=None,
         strength=np.inf,
         class_prior=None,
         label_weights=None,

@@ -88,7 +88,7 @@ def design_labels(
     *,
     transition=None,
     negative=None,
-    noise=0.0,
+    noise=None,
     class_prior=None,
     strength=np.inf,
     label_weights=None,
@@ -104,9 +104,10 @@ def design_labels(
     cat    0.5    0          0.5
     dog      0  0.5          0.5
     >>> design.sources.label_rates, design.sources.noise
-    ('implied', 'specified')
+    ('implied', 'estimated')
     """
     check_specified(transition, negative, noise, class_prior, strength)
+    noise = default_noise(transition, class_prior, strength) if noise is None else noise
     sources = sources_of(transition, negative, noise, class_prior, strength)
     rate_is_open = sources.label_rates == ESTIMATED
     prior_is_specified = sources.class_prior == SPECIFIED
@@ -145,6 +146,16 @@ def design_labels(
         _warn_of_labels_that_look_missing(found)
     design.check_identifiable()
     return found._replace(label_weights=_read_label_weights(label_weights, found))
+
+
+def default_noise(transition, class_prior, strength) -> float | str:
+    """Return the noise if none was specified: "estimate", unless something else excludes that.
+
+    A transition says how often labels are wrong; with a finite strength it is inferred, as in the
+    paper; and methods that estimate class shares take labels to be right.
+    """
+    is_excluded = transition is not None or np.isfinite(strength) or isinstance(class_prior, str)
+    return 0.0 if is_excluded else "estimate"
 
 
 def sources_of(transition, negative, noise, class_prior, strength) -> Sources:
@@ -215,7 +226,8 @@ def check_specified(transition, negative, noise, class_prior, strength):
     if not (isinstance(strength, Real) and float(strength) >= 0):
         raise ValueError(f"strength must be 0 or more; it is {short_repr(strength)}.")
     is_method = isinstance(noise, str) and noise in ("estimate", *TRANSITION_METHODS)
-    if not is_method and not (isinstance(noise, Real) and 0 <= float(noise) < 1):
+    is_rate = isinstance(noise, Real) and 0 <= float(noise) < 1
+    if noise is not None and not is_method and not is_rate:
         raise ValueError(
             "noise must be a rate from 0 to 1, 'estimate', or a method of estimate_transition; "
             f"it is {short_repr(noise)}. Noise by class goes into transition.with_noise."
@@ -226,7 +238,7 @@ def check_specified(transition, negative, noise, class_prior, strength):
             f"without labels; class_prior is {short_repr(class_prior)} and negative is "
             f"{short_repr(negative)}."
         )
-    if isinstance(class_prior, str) and noise != 0:
+    if isinstance(class_prior, str) and noise not in (None, 0):
         raise ValueError(
             f"class_prior={class_prior!r} assumes that labels are correct, but noise is "
             f"{noise!r}. Leave one of them out, or give the share of each class."

@@ -225,7 +225,8 @@ def _warn_if_uncertain(found, design):
         warnings.warn(
             f"Too few rows are clearly {listed(names[:-1])} or clearly {short_repr(names[-1])}: "
             f"up to {found.wrong_interval[1]:.0%} of the labels can be wrong. They were assumed to "
-            "be right. If you know the share of wrong labels, specify it as noise, such as 0.1.",
+            "be right. If you know the share of wrong labels, specify it as noise, such as 0.1; 0 "
+            "means that all are right.",
             IdentifiabilityWarning,
             stacklevel=2,
         )
