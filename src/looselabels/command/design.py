@@ -159,7 +159,7 @@ def class_prior(y, labels: Labels, shares=()) -> dict | None:
     observed = {label: counts[label] / len(y) for label in sorted(counts, key=str)}
     if labels.label_rate is not None:
         # the share of the labels that are on rows of their class
-        right = 1 - (labels.noise or 0.0)
+        right = 1 - labels.noise if isinstance(labels.noise, float) else 1.0
         observed = {name: right * share for name, share in observed.items()}
         return _shares_of_rate(observed, labels.negative, labels.label_rate)
     names = list(observed) if labels.design is None else list(labels.design.classes)
