@@ -342,9 +342,8 @@ def test_a_coarse_label_is_split_among_its_classes(small, monkeypatch):
 def test_self_training_as_the_estimator_gives_the_result_of_self_training(small):
     problem = problems.make("semi-supervised", small, 20, 0)
     forest = answer.make_base(FOREST, 0).set_params(n_estimators=20)
-    clf = DecoupledClassifier(
-        ours.SelfTrained(forest, unlabeled=4), calibrate=None, label_weights=1, cv=2, random_state=0
-    )
+    options = {"noise": 0, "calibrate": None, "label_weights": 1, "cv": 2, "random_state": 0}
+    clf = DecoupledClassifier(ours.SelfTrained(forest, unlabeled=4), **options)
     clf.fit(problem.X, problem.labels)
     alone = SelfTrainingClassifier(forest).fit(problem.X, problem.exact)
     np.testing.assert_allclose(

@@ -51,10 +51,11 @@ def read(path) -> dict[Cell, dict]:
     return found
 
 
-def commits(path) -> list[str]:
-    """Return the commits that the results are of; a + means that files differed from it."""
+def commits(path, methods) -> list[str]:
+    """Return the commits of the results of `methods`; a + means that files differed from it."""
     with open(path, encoding="utf-8", newline="") as file:
-        return sorted({row["commit"] for row in csv.DictReader(file) if row["commit"]})
+        rows = [row for row in csv.DictReader(file) if row["method"] in methods]
+    return sorted({row["commit"] for row in rows if row["commit"]})
 
 
 def cell_of(row) -> Cell:

@@ -38,7 +38,7 @@ these tables, and explains what is compared and how.
 
 {n_cells:,} runs (data, problem, labels per class, seed, method), {minutes:.0f} minutes of one core.
 Seeds per data set: {seeds}.
-Commit: {commits}.
+Commits: looselabels {looselabels}; peers and references {others}.
 Numbers are mean ± standard deviation over seeds. The best peer has the best mean. A difference is
 positive if looselabels is better. A win or loss is a mean difference of more than 0.005 and more
 than two standard errors; all others are ties. Defaults were chosen on {development} only.
@@ -56,10 +56,10 @@ Names in **bold** are the test half: no default was chosen on {test}.
 LANDED = {"8403610": "8790586"}
 
 
-def tables_page(scores, commits=()) -> str:
-    """Return docs/quality-tables.md."""
+def tables_page(scores, looselabels=(), others=()) -> str:
+    """Return docs/quality-tables.md; `looselabels` and `others` are commits of their results."""
     parts = [
-        _head(scores, commits),
+        _head(scores, looselabels, others),
         "## Targets",
         "In how many comparisons each target was reached. A comparison is one problem on one data "
         f"set with one number of labels. Wrong labels: at least {MIN_LABELS} labels per class.",
@@ -113,14 +113,15 @@ def tables_page(scores, commits=()) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _head(scores, commits):
+def _head(scores, looselabels, others):
     seeds: dict[str, set] = {name: set() for name in NAMES}
     for cell in scores.rows:
         if cell.method == DEFAULT:
             seeds[cell.data].add(cell.seed)
     return HEAD.format(
         n_cells=len(scores.rows),
-        commits=", ".join(map(_commit, commits)) or "unknown",
+        looselabels=_names_of(looselabels),
+        others=_names_of(others),
         minutes=sum(row["seconds"] for row in scores.rows.values()) / 60,
         seeds=", ".join(f"{name} {len(found)}" for name, found in seeds.items() if found),
         development=", ".join(DEVELOPMENT),
@@ -128,10 +129,11 @@ def _head(scores, commits):
     )
 
 
-def _commit(name):
-    """Return the name of a commit, and where its code is if it was rewritten."""
-    note = f" (rewritten before it landed; its code landed as {LANDED.get(name)})"
-    return name + note * (name in LANDED)
+def _names_of(commits):
+    """Return the names of commits, and where the code of those is that were rewritten."""
+    note = " (rewritten before it landed; its code landed as {})"
+    names = [c + (note.format(LANDED[c]) if c in LANDED else "") for c in commits]
+    return ", ".join(names) or "unknown"
 
 
 # ------------------------------------------------------------------------------ targets

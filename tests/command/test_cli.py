@@ -389,7 +389,7 @@ def test_an_audit_that_cannot_find_wrong_labels_says_so():
     Path("data.csv").write_text(CSV)
     words = ("audit", "data.csv", "--label", "species", "--model", "kernel", "--noise", "0")
     found = called(*words)
-    sentence = "noise is 0. To look for wrong labels, pass --noise estimate."
+    sentence = "right, as you specified. To look for wrong labels, pass --noise estimate."
     assert sentence in found.err
     assert "wrong  " not in found.err
     assert sentence in Path("data-audit/report.html").read_text()

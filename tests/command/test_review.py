@@ -109,7 +109,8 @@ def test_accepted_suggestions_are_applied_but_known_to_nobody(fitted):
 def test_unlabeled_rows_are_accepted_as_a_class_that_has_labels(fitted):
     frame = fitted.frame.assign(species=np.where(fitted.frame["species"] == "cat", "cat", None))
     y = frame["species"].tolist()
-    clf = DecoupledClassifier(GaussianNB(), negative="dog", refit=False, random_state=0)
+    options = {"noise": 0, "refit": False, "random_state": 0}
+    clf = DecoupledClassifier(GaussianNB(), negative="dog", **options)
     found = audit(clf.fit(frame[["size", "weight"]].fillna(0), y), y)
     review = Review(identify(frame, label="species"), y, None, {})
     accepted, _ = accept_above(found, review, 0.6)
