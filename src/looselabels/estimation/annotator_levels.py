@@ -106,6 +106,7 @@ class Posterior(NamedTuple):
     levels: np.ndarray  #: (n_levels, n_annotators): p(level | answers)
     mean_log: np.ndarray  #: (n_slots, n_classes): E[log T_a[y, s]]
     log_evidence: np.ndarray  #: (n_annotators,): log probability of the counts
+    evidence: Evidence  #: what all this follows from
 
 
 def equal_labels(design) -> np.ndarray:
@@ -221,7 +222,7 @@ def posterior(layout: Layout, prior: Prior, counts) -> Posterior:
     mean_log = -(levels[:, :, None] * evidence.of_sizes).sum(axis=0)[layout.annotator]
     mean_log += np.einsum("sl,sly->sy", share[:, :-1], evidence.of_slots)
     mean_log += (share[:, -1] * evidence.of_chance)[:, None]
-    return Posterior(levels, mean_log, log_evidence)
+    return Posterior(levels, mean_log, log_evidence, evidence)
 
 
 def mean_transitions(layout: Layout, prior: Prior, counts, levels):
@@ -239,15 +240,14 @@ def mean_transitions(layout: Layout, prior: Prior, counts, levels):
     return mean, 1 / inverse_size
 
 
-def raise_evidence(layout: Layout, prior: Prior, counts) -> Prior:
-    """Return a prior under which the counts are more likely: one fixed-point step.
+def raise_evidence(layout: Layout, prior: Prior, known: Posterior) -> Prior:
+    """Return a prior under which the counts of a posterior are more likely: one fixed-point step.
 
     Γ(n + x) / Γ(x) is at least proportional to x to the power x₀ (ψ(n + x₀) − ψ(x₀)), and equal at
     x₀. So this power counts how often a label was drawn from the mean instead of repeated; means
     and strengths follow in closed form, and the evidence cannot decrease.
     """
-    evidence = evaluate(layout, prior, counts)
-    levels, _ = normalize_logs(evidence.logs)
+    levels, evidence = known.levels, known.evidence
     means, first = prior.means(layout.design), prior.strength
     drawn = first[:, :, None, None] * means * _count_drawn(layout, evidence, levels)
     cost = evidence.of_sizes - evidence.of_strength[:, layout.group, None]

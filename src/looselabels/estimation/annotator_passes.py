@@ -32,6 +32,7 @@ from looselabels.estimation.annotator_powers import MAX_NUMBERS, Others, fit_pow
 CLASS_STRENGTH = 30.0  # rows per class that equal class shares are worth
 FIRST_NOISE = 0.3  # chance answers of all annotators at the start: a soft majority vote
 BLOCK = 100_000  # answers that are taken together where each has numbers of its own
+COARSE = 0.03  # if a probability changes by more, passes need not be exact
 MAX_JUMP = 32.0  # longest extrapolation, relative to the change that two passes make
 
 
@@ -50,6 +51,7 @@ class Pass(NamedTuple):
     class_proba: np.ndarray  # p(class | x, answers)
     objective: float
     levels: np.ndarray  # (n_levels, n_annotators): p(level | answers)
+    prior: Prior  # a better one than that of the guess, for the same counts
 
 
 class Problem(NamedTuple):
@@ -113,18 +115,34 @@ class Problem(NamedTuple):
         objective += log_density(guess.prior, self.layout.design)
         if self.log_proba is None:
             objective += CLASS_STRENGTH * np.log(guess.class_prior).sum()
-        return Pass(guess, class_proba, float(objective), known.levels)
+        prior = raise_evidence(self.layout, guess.prior, known)
+        return Pass(guess, class_proba, float(objective), known.levels, prior)
+
+    def next_pass(self, found: Pass, at_once=True) -> Pass:
+        """Return a pass with an objective that is not lower.
+
+        At once: counts and prior both follow from the pass before it, with a single evaluation. The
+        objective hardly ever falls then. If it does, the prior is improved for the new counts.
+        """
+        if at_once:
+            new = self.run_pass(self.next_guess(found))
+            if new.objective >= found.objective:
+                return new
+        return self.run_pass(self.improve(found.class_proba, found.guess.prior))
 
     def next_guess(self, found: Pass) -> Guess:
-        """Return a better guess than the one that a pass started from."""
-        return self.improve(found.class_proba, found.guess.prior)
+        """Return the counts that follow from a pass, and its better prior for the old counts."""
+        return self._guess(found.class_proba, found.prior)
 
     def improve(self, class_proba, prior: Prior) -> Guess:
         """Return counts, class shares and a prior that follow from the classes."""
-        counts = self.count_answers(class_proba)
+        guess = self._guess(class_proba, prior)
+        known = posterior(self.layout, prior, guess.counts)
+        return guess._replace(prior=raise_evidence(self.layout, prior, known))
+
+    def _guess(self, class_proba, prior: Prior) -> Guess:
         class_prior = self.weight @ class_proba + CLASS_STRENGTH
-        class_prior /= class_prior.sum()
-        return Guess(counts, class_prior, raise_evidence(self.layout, prior, counts))
+        return Guess(self.count_answers(class_proba), class_prior / class_prior.sum(), prior)
 
     def count_answers(self, class_proba) -> np.ndarray:
         """Return the expected answers of each estimated slot and class."""

@@ -19,7 +19,7 @@ from looselabels.annotations import Answers
 from looselabels.estimation.annotator_accuracy import RightAnswers, count_right
 from looselabels.estimation.annotator_input import IMPOSSIBLE, sort_into_slots
 from looselabels.estimation.annotator_levels import Layout, Prior, counts_at, posterior
-from looselabels.estimation.annotator_passes import Guess, Pass, Problem, extrapolate
+from looselabels.estimation.annotator_passes import COARSE, Guess, Pass, Problem, extrapolate
 from looselabels.estimation.annotator_powers import Powers
 
 
@@ -207,18 +207,20 @@ def infer_from_annotators(
     else:
         guess = problem.improve(start.class_proba_given_label, start.prior)
     objective: list[float] = []
+    first = problem.run_pass(guess)
     while True:
         # two passes and an extrapolation (SQUAREM), which is dropped if the objective falls
-        first = problem.run_pass(guess)
-        second = problem.run_pass(problem.next_guess(first))
+        second = problem.next_pass(first)
         change = float(np.abs(second.class_proba - first.class_proba).max())
         objective += [first.objective, second.objective]
         if change <= tol or len(objective) >= max_iter:
             return _result(problem, second, objective, change, tol)
         third = problem.next_guess(second)
-        jumped = problem.run_pass(extrapolate(guess, second.guess, third))
-        objective.append(max(jumped.objective, second.objective))
-        guess = problem.next_guess(jumped) if jumped.objective >= second.objective else third
+        jumped = problem.run_pass(extrapolate(first.guess, second.guess, third))
+        best = jumped if jumped.objective >= second.objective else second
+        objective.append(best.objective)
+        # steps that are taken at once go back and forth in the end, and jumps become short
+        first = problem.next_pass(best, at_once=change > COARSE)
 
 
 def _result(problem: Problem, last: Pass, objective, change, tol):
