@@ -7,6 +7,7 @@ from looselabels.estimation.annotator_powers import (
     INDEPENDENT,
     Others,
     Powers,
+    Terms,
     _log_likelihood,
     fit_powers,
 )
@@ -44,12 +45,13 @@ def loop_log_likelihood(others, fires, transitions, alpha, beta):
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 1.0), (0.7, 0.3)])
 def test_likelihood_is_that_of_each_answer_given_the_others(rng, alpha, beta):
     others, fires, transitions = rules(rng)
-    value, slope = _log_likelihood(others, alpha, beta)
+    terms = Terms.of(others)
+    value, slope = _log_likelihood(others, terms, alpha, beta)
     assert value == pytest.approx(loop_log_likelihood(others, fires, transitions, alpha, beta))
     step = 1e-5
     for k, (a, b) in enumerate([(step, 0), (0, step)]):
-        higher = _log_likelihood(others, alpha + a, beta + b)[0]
-        lower = _log_likelihood(others, alpha - a, beta - b)[0]
+        higher = _log_likelihood(others, terms, alpha + a, beta + b)[0]
+        lower = _log_likelihood(others, terms, alpha - a, beta - b)[0]
         assert slope[k] == pytest.approx((higher - lower) / (2 * step), rel=1e-5)
 
 
