@@ -55,6 +55,16 @@ def test_likelihood_is_that_of_each_answer_given_the_others(rng, alpha, beta):
         assert slope[k] == pytest.approx((higher - lower) / (2 * step), rel=1e-5)
 
 
+def test_answers_in_blocks_have_the_same_likelihood(rng, monkeypatch):
+    others, _, _ = rules(rng)
+    terms = Terms.of(others)
+    value, slope = _log_likelihood(others, terms, 0.7, 0.3)
+    monkeypatch.setattr(annotator_powers, "BLOCK", 30)  # ten answers
+    in_blocks = _log_likelihood(others, terms, 0.7, 0.3)
+    assert in_blocks[0] == pytest.approx(value)
+    assert in_blocks[1] == pytest.approx(slope)
+
+
 def test_without_answers_nothing_is_estimated():
     nobody = np.zeros(0, np.intp)
     empty = np.zeros((3, 2)), np.zeros(2), np.zeros((3, 2)), np.ones(3)

@@ -180,18 +180,22 @@ class Problem(NamedTuple):
         guess, class_proba = found.guess, found.class_proba
         known = self._known_transitions(found)
         log_prior = np.log(self.weight @ class_proba / self.weight.sum() + UNLIKELY)
-        powers = fit_powers(self._some_answers(class_proba, log_prior, known))
+        some = self._rows_for_powers()
+        of_some = self._kept_answers(some, class_proba, known)
+        powers = fit_powers(self._others(some, of_some, log_prior, known))
         right, wrong = self.right_and_wrong(guess)
         kept_out, chances = np.empty_like(class_proba), np.empty((2, self.votes.nnz))
         for rows in _blocks(self.votes):
-            slot, row, kept, scores = self._kept_answers(rows, class_proba, known)
+            # one block of all rows is the usual case
+            kept_answers = of_some if rows == some else self._kept_answers(rows, class_proba, known)
+            slot, row, kept, scores = kept_answers
             of_x = np.log(guess.class_prior) if self.log_proba is None else self.log_proba[rows]
             kept_out[rows], _ = _normalize_rows(powers.combine(of_x, log_prior, scores))
             # without powers: a consensus that is less certain makes nobody less accurate
             others, _ = _normalize_rows((of_x + scores)[row] - kept)
             block = slice(*self.votes.indptr[[rows.start, rows.stop]])
-            chances[0, block] = (others * right[slot]).sum(axis=1)
-            chances[1, block] = (others * wrong[slot]).sum(axis=1)
+            chances[0, block] = np.einsum("ay,ay->a", others, right[slot])
+            chances[1, block] = np.einsum("ay,ay->a", others, wrong[slot])
         return kept_out, chances, powers
 
     def _known_transitions(self, found: Pass):
@@ -218,17 +222,21 @@ class Problem(NamedTuple):
         scores = sums @ (kept - silent[self.annotator[slot]]) + silent.sum(axis=0)
         return slot, row, kept, scores
 
-    def _some_answers(self, class_proba, log_prior, known) -> Others:
-        """Return the answers from which powers are estimated: all, or those of the first rows."""
-        n_rows, n_classes = class_proba.shape
+    def _rows_for_powers(self) -> slice:
+        """Return the rows from whose answers powers are estimated: all, or the first ones."""
+        n_rows, n_classes = self.answers.n_rows, self.known.shape[1]
         has_silence = self.answers.missing_label is not None
         per_row = self.answers.n_annotators if has_silence else self.votes.nnz / n_rows
-        rows = slice(0, min(n_rows, max(1, int(MAX_NUMBERS / (n_classes * max(per_row, 1))))))
-        slot, row, kept, scores = self._kept_answers(rows, class_proba, known)
+        return slice(0, min(n_rows, max(1, int(MAX_NUMBERS / (n_classes * max(per_row, 1))))))
+
+    def _others(self, rows, kept_answers, log_prior, known) -> Others:
+        """Return the answers of these rows, and what the rest of the evidence is."""
+        slot, row, kept, scores = kept_answers
         of_x = np.zeros_like(scores)
         if self.log_proba is not None:
             of_x = self.log_proba[rows] - log_prior
-        who, silent = self.annotator[slot], known[2] if has_silence else None
+        silent = None if self.answers.missing_label is None else known[2]
+        who = self.annotator[slot]
         return Others(of_x, log_prior, scores, self.weight[rows], row, who, kept, silent)
 
     def right_and_wrong(self, guess: Guess):

@@ -23,6 +23,7 @@ MIN_GAIN = 3.0  # nats by which powers must predict the answers better to be use
 MIN_POWER = 0.05
 SPREAD = 1.0  # standard deviation of the normal priors of the logarithms
 MAX_NUMBERS = 2_000_000  # numbers per row, annotator and class that are looked at
+BLOCK = 20_000  # numbers per answer and class at a time, so that they stay in the cache
 
 
 class Powers(NamedTuple):
@@ -125,17 +126,22 @@ def fit_powers(others: Others) -> Powers:
 
 def _log_likelihood(others: Others, terms: Terms, alpha, beta) -> tuple[float, np.ndarray]:
     """Return Σ log p(answer | x, other answers of the row), and its slopes in both powers."""
-    expected = alpha * terms.of_x
-    expected += beta * terms.rest
-    expected += others.log_prior[:, None]
-    expected = _normalize(expected, axis=0)
-    change = expected * terms.likelihood
-    proba = np.maximum(change.sum(axis=0), 1e-300)
-    change /= proba
-    change -= expected
-    change *= terms.weight
-    value = np.sum(terms.weight * np.log(proba))
-    slope = np.array([np.sum(change * terms.of_x), np.sum(change * terms.rest)])
+    value, slope = 0.0, np.zeros(2)
+    n_classes, n_answers = terms.of_x.shape
+    step = max(1, BLOCK // n_classes)
+    for start in range(0, n_answers, step):
+        part = slice(start, start + step)
+        of_x, rest, weight = terms.of_x[:, part], terms.rest[:, part], terms.weight[part]
+        expected = alpha * of_x
+        expected += beta * rest
+        expected = _normalize(expected + others.log_prior[:, None], axis=0)
+        change = expected * terms.likelihood[:, part]
+        proba = np.maximum(change.sum(axis=0), 1e-300)
+        change /= proba
+        change -= expected
+        change *= weight
+        value += np.sum(weight * np.log(proba))
+        slope += np.sum(change * of_x), np.sum(change * rest)
     if terms.of_silence is None:
         return float(value), slope
     scores = others.log_prior + alpha * others.of_x + beta * others.sums
