@@ -70,25 +70,28 @@ class Problem(NamedTuple):
     weight: np.ndarray
 
     @classmethod
-    def read(cls, class_proba, answers, transitions, strength, designs, sample_weight) -> "Problem":
-        """Check the arguments and sort the answers into slots."""
+    def read(
+        cls, class_proba, answers, transitions, strength, designs, sample_weight, layout=None
+    ) -> "Problem":
+        """Check the arguments and sort the answers into slots, or take a `layout` of them."""
         check_answers(answers)
         if class_proba is not None:
             class_proba = read_class_proba(class_proba, answers)
         specified = read_transitions(transitions, strength, answers)
         fixed = specified if np.isinf(strength) else {}
-        group, *meaning = read_designs(designs, answers, class_proba, specified, strength)
         votes, annotator, label = sort_into_slots(answers)
         if answers.missing_label is not None:
             annotator = np.r_[annotator, np.arange(answers.n_annotators)]
             label = np.r_[label, np.full(answers.n_annotators, answers.missing_label)]
         free = ~np.isin(annotator, list(fixed))
-        known = np.zeros((len(annotator), meaning[0].shape[1]))
+        if layout is None:
+            group, *meaning = read_designs(designs, answers, class_proba, specified, strength)
+            layout = Layout.of(annotator[free], label[free], group, *meaning)
+            check_labels(layout)
+        known = np.zeros((len(annotator), layout.design.shape[1]))
         for a, transition in fixed.items():
             mine = annotator == a
             known[mine] = np.log(np.maximum(transition.T[label[mine]], IMPOSSIBLE))
-        layout = Layout.of(annotator[free], label[free], group, *meaning)
-        check_labels(layout)
         weight = check_sample_weight(sample_weight, np.empty((answers.n_rows, 1)))
         weight = np.ones(answers.n_rows) if weight is None else weight
         log_proba = None if class_proba is None else np.log(np.maximum(class_proba, UNLIKELY))

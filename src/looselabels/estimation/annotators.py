@@ -179,7 +179,7 @@ def infer_from_annotators(
     sample_weight : array of shape (n_rows,), optional
         How often each row counts.
     start : AnnotatorInference, optional
-        An earlier result for the same rows and annotators, to start from.
+        An earlier result for the same answers and designs, to start from.
     resume : bool
         Whether `start` is from the same `class_proba`, so that the passes can go on where it ended.
     tol : float
@@ -199,7 +199,10 @@ def infer_from_annotators(
     >>> found.converged
     True
     """
-    problem = Problem.read(class_proba, answers, transitions, strength, designs, sample_weight)
+    layout = None if start is None else start.layout  # of the same answers
+    problem = Problem.read(
+        class_proba, answers, transitions, strength, designs, sample_weight, layout
+    )
     if start is None:
         guess = problem.first_guess()
     elif resume:
