@@ -65,6 +65,14 @@ def test_answers_in_blocks_have_the_same_likelihood(rng, monkeypatch):
     assert in_blocks[1] == pytest.approx(slope)
 
 
+def test_the_start_of_the_search_hardly_matters(rng):
+    _, class_proba, answers = repeated_evidence(rng)
+    found = infer_from_annotators(class_proba, answers)
+    again = infer_from_annotators(class_proba, answers, start=found, resume=True)
+    assert found.powers.answers < 0.6
+    assert again.powers == pytest.approx(found.powers, rel=0.1)
+
+
 def test_without_answers_nothing_is_estimated():
     nobody = np.zeros(0, np.intp)
     empty = np.zeros((3, 2)), np.zeros(2), np.zeros((3, 2)), np.ones(3)

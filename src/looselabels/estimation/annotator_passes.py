@@ -27,7 +27,7 @@ from looselabels.estimation.annotator_levels import (
     raise_evidence,
     with_noise,
 )
-from looselabels.estimation.annotator_powers import MAX_NUMBERS, Others, fit_powers
+from looselabels.estimation.annotator_powers import MAX_NUMBERS, Others, Powers, fit_powers
 
 CLASS_STRENGTH = 30.0  # rows per class that equal class shares are worth
 FIRST_NOISE = 0.3  # chance answers of all annotators at the start: a soft majority vote
@@ -135,15 +135,16 @@ class Problem(NamedTuple):
 
     def next_guess(self, found: Pass) -> Guess:
         """Return the counts that follow from a pass, and its better prior for the old counts."""
-        return self._guess(found.class_proba, found.prior)
+        return self.guess_from(found.class_proba, found.prior)
 
     def improve(self, class_proba, prior: Prior) -> Guess:
         """Return counts, class shares and a prior that follow from the classes."""
-        guess = self._guess(class_proba, prior)
+        guess = self.guess_from(class_proba, prior)
         known = posterior(self.layout, prior, guess.counts)
         return guess._replace(prior=raise_evidence(self.layout, prior, known))
 
-    def _guess(self, class_proba, prior: Prior) -> Guess:
+    def guess_from(self, class_proba, prior: Prior) -> Guess:
+        """Return the counts and class shares that follow from the classes, with this prior."""
         class_prior = self.weight @ class_proba + CLASS_STRENGTH
         return Guess(self.count_answers(class_proba), class_prior / class_prior.sum(), prior)
 
@@ -174,18 +175,19 @@ class Problem(NamedTuple):
         silent = of_slots[listed:]
         return of_slots[:listed] - silent[self.annotator[:listed]], silent.sum(axis=0)
 
-    def without_own_answers(self, found: Pass):
+    def without_own_answers(self, found: Pass, start: Powers):
         """Return p(class | x, answers) from transitions without the row's own answers.
 
         Also return how likely each answer is, if it is right and if it is wrong, for the class that
-        x and the other annotators say the row has, and the powers of the evidence.
+        x and the other annotators say the row has, and the powers of the evidence, which are looked
+        for from `start`.
         """
         guess, class_proba = found.guess, found.class_proba
         known = self._known_transitions(found)
         log_prior = np.log(self.weight @ class_proba / self.weight.sum() + UNLIKELY)
         some = self._rows_for_powers()
         of_some = self._kept_answers(some, class_proba, known)
-        powers = fit_powers(self._others(some, of_some, log_prior, known))
+        powers = fit_powers(self._others(some, of_some, log_prior, known), start)
         right, wrong = self.right_and_wrong(guess)
         kept_out, chances = np.empty_like(class_proba), np.empty((2, self.votes.nnz))
         for rows in _blocks(self.votes):

@@ -85,8 +85,10 @@ class Terms(NamedTuple):
         return cls(of_x[:, row], rest, np.exp(logs), others.weight[row], of_silence)
 
 
-def fit_powers(others: Others) -> Powers:
+def fit_powers(others: Others, start: Powers = INDEPENDENT) -> Powers:
     """Return the powers under which each answer is most likely given the other ones and x.
+
+    The search begins at `start`.
 
     Examples
     --------
@@ -113,12 +115,11 @@ def fit_powers(others: Others) -> Powers:
 
     if not len(others.row):
         return INDEPENDENT
-    start = np.zeros(2)
-    value, slope = loss(start)
+    value, slope = loss(np.zeros(2))
     if slope[1] <= 0:  # β would rather be above 1
         return INDEPENDENT
     limits = [(np.log(MIN_POWER), 0.0)] * 2
-    found = minimize_smooth(loss, start, bounds=limits, ftol=1e-5, maxiter=30)
+    found = minimize_smooth(loss, np.log(start), bounds=limits, ftol=1e-5, maxiter=30)
     if value - found.fun < MIN_GAIN or found.x[1] == 0:
         return INDEPENDENT
     return Powers(*map(float, np.exp(found.x)))
