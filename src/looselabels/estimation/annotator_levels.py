@@ -167,13 +167,13 @@ def evaluate(layout: Layout, prior: Prior, counts) -> Evidence:
     of_cells, cell_slopes = log_gamma_and_slope(np.where(pseudocounts > 0, pseudocounts, 1))
     of_strength, strength_slopes = log_gamma_and_slope(prior.strength)
     of_sizes, size_slopes = _evaluate_sizes(layout, prior, layout.by_annotator @ counts)
-    of_answers, *slot_slopes = _evaluate_slots(layout, pseudocounts, counts)
+    of_answers, slot_slopes, of_chance = _evaluate_slots(layout, pseudocounts, counts)
     without = np.append(of_cells[:-1].sum(axis=2), of_cells[-1:, :, 0], axis=0)
     of_answers -= _by_cell(without)[layout.cell]
     n_rows = np.where(CHANCE < 1, counts.shape[1], 1)[:, None]
     logs = np.log(prior.shares)[:, layout.group] + (layout.by_annotator @ of_answers).T
     logs += n_rows * (of_strength[:, layout.group] - of_sizes)
-    return Evidence(logs, *slot_slopes, cell_slopes, size_slopes, strength_slopes)
+    return Evidence(logs, slot_slopes, of_chance, cell_slopes, size_slopes, strength_slopes)
 
 
 def _evaluate_slots(layout: Layout, pseudocounts, counts):
@@ -268,12 +268,13 @@ def _count_drawn(layout: Layout, evidence: Evidence, levels) -> np.ndarray:
     The shape is (n_levels, n_groups, n_classes, n_labels); at the last level the first class has
     the numbers of all classes.
     """
-    drawn, share = np.zeros(evidence.of_cells.shape), levels.T[layout.annotator]
-    n_levels, n_groups, n_classes, n_labels = drawn.shape
+    drawn, share = np.zeros_like(evidence.of_cells), levels.T[layout.annotator]
+    n_groups, n_classes, n_labels = layout.design.shape
+    n_own = len(levels) - 1
     own = evidence.of_slots - _by_cell(evidence.of_cells[:-1])[layout.cell]
     own *= share[:, :-1, None]
-    own = layout.by_cell @ own.reshape(-1, (n_levels - 1) * n_classes)
-    own = own.reshape(n_groups, n_labels, n_levels - 1, n_classes)
+    own = layout.by_cell @ own.reshape(-1, n_own * n_classes)
+    own = own.reshape(n_groups, n_labels, n_own, n_classes)
     drawn[:-1] = own.transpose(2, 0, 3, 1)
     chance = evidence.of_chance - evidence.of_cells[-1, :, 0].ravel()[layout.cell]
     drawn[-1, :, 0] = (layout.by_cell @ (chance * share[:, -1])).reshape(n_groups, n_labels)
