@@ -1,6 +1,7 @@
 """Passes over the answers of several annotators: extrapolation, and answers that are missing."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 from looselabels.annotations import Answers
@@ -42,3 +43,28 @@ def test_an_annotator_who_answered_every_row_left_out_none():
     is_missing = problem.label == 2
     assert problem.annotator[is_missing].tolist() == [0, 1]
     assert_allclose(found[is_missing], [[0, 0], [0.7, 1.3]], atol=1e-12)
+
+
+def small_problem(rng):
+    """Return a problem with 60 rows, 5 annotators and 3 classes, and its first pass."""
+    row, annotator = np.divmod(np.arange(300), 5)
+    answers = Answers(row, annotator, (row + (rng.random(300) < 0.3)) % 3, 60, 5, 3)
+    problem = Problem.read(None, answers, None, np.inf, None, None)
+    return problem, problem.run_pass(problem.first_guess())
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_the_objective_never_falls(rng, at_once):
+    problem, found = small_problem(rng)
+    for _ in range(20):
+        new = problem.next_pass(found, at_once)
+        assert new.objective > found.objective - 1e-9
+        found = new
+
+
+def test_a_prior_that_lowers_the_objective_is_improved_for_the_new_counts(rng):
+    problem, found = small_problem(rng)
+    bad = found.prior._replace(common=found.prior.common[:, [1, 2, 0]])
+    found = found._replace(prior=bad)
+    assert problem.run_pass(problem.next_guess(found)).objective < found.objective
+    assert problem.next_pass(found).objective > found.objective

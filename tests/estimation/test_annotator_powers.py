@@ -7,6 +7,7 @@ from looselabels.estimation.annotator_powers import (
     INDEPENDENT,
     Others,
     Powers,
+    Terms,
     _log_likelihood,
     fit_powers,
 )
@@ -44,13 +45,32 @@ def loop_log_likelihood(others, fires, transitions, alpha, beta):
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 1.0), (0.7, 0.3)])
 def test_likelihood_is_that_of_each_answer_given_the_others(rng, alpha, beta):
     others, fires, transitions = rules(rng)
-    value, slope = _log_likelihood(others, alpha, beta)
+    terms = Terms.of(others)
+    value, slope = _log_likelihood(others, terms, alpha, beta)
     assert value == pytest.approx(loop_log_likelihood(others, fires, transitions, alpha, beta))
     step = 1e-5
     for k, (a, b) in enumerate([(step, 0), (0, step)]):
-        higher = _log_likelihood(others, alpha + a, beta + b)[0]
-        lower = _log_likelihood(others, alpha - a, beta - b)[0]
+        higher = _log_likelihood(others, terms, alpha + a, beta + b)[0]
+        lower = _log_likelihood(others, terms, alpha - a, beta - b)[0]
         assert slope[k] == pytest.approx((higher - lower) / (2 * step), rel=1e-5)
+
+
+def test_answers_in_blocks_have_the_same_likelihood(rng, monkeypatch):
+    others, _, _ = rules(rng)
+    terms = Terms.of(others)
+    value, slope = _log_likelihood(others, terms, 0.7, 0.3)
+    monkeypatch.setattr(annotator_powers, "BLOCK", 30)  # ten answers
+    in_blocks = _log_likelihood(others, terms, 0.7, 0.3)
+    assert in_blocks[0] == pytest.approx(value)
+    assert in_blocks[1] == pytest.approx(slope)
+
+
+def test_the_start_of_the_search_hardly_matters(rng):
+    _, class_proba, answers = repeated_evidence(rng)
+    found = infer_from_annotators(class_proba, answers)
+    again = infer_from_annotators(class_proba, answers, start=found, resume=True)
+    assert found.powers.answers < 0.6
+    assert again.powers == pytest.approx(found.powers, rel=0.1)
 
 
 def test_without_answers_nothing_is_estimated():

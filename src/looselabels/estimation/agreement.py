@@ -108,13 +108,15 @@ def equal_pairs(answers: Answers) -> list[EqualPair]:
     >>> equal_pairs(Answers(row, annotator, label, 40, 3, 2))
     [EqualPair(first=0, second=1, n_rows=40)]
     """
+    from scipy.sparse import csr_array
+
     _, one, two = _pairs_of_answers(answers)
-    who = answers.annotator
-    pairs, pair, n_rows = np.unique(
-        who[one] * answers.n_annotators + who[two], return_inverse=True, return_counts=True
-    )
-    n_equal = np.bincount(pair, answers.label[one] == answers.label[two], len(pairs))
-    first, second = np.divmod(pairs, answers.n_annotators)
+    who, n = answers.annotator, answers.n_annotators
+    # sparse matrices add up what has the same place, and sort in linear time
+    both = np.ones(len(one)), (answers.label[one] == answers.label[two]).astype(float)
+    counts = [csr_array((values, (who[one], who[two])), shape=(n, n)) for values in both]
+    first, second = np.repeat(np.arange(n), np.diff(counts[0].indptr)), counts[0].indices
+    n_rows, n_equal = (count.data.astype(np.intp) for count in counts)
     is_equal = (n_equal == n_rows) & (n_rows >= MIN_EQUAL)
     if answers.missing_label is not None:
         n_answers = np.bincount(who, minlength=answers.n_annotators)

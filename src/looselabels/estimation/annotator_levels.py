@@ -27,6 +27,7 @@ FIRST_STRENGTH = 10.0
 DESIGN_STRENGTH = 30.0  # answers per class that the design is worth, for the common transition
 NO_SHARE = 1e-300  # of a level that does not occur: its logarithm is finite
 DESIGN_NOISE = 0.03  # wrong answers of a competent annotator, before its answers are seen
+BLOCK = 100_000  # numbers per slot, level and class that are evaluated together
 
 
 class Layout(NamedTuple):
@@ -40,6 +41,7 @@ class Layout(NamedTuple):
     strength: np.ndarray  #: (n_groups,): pseudocounts per class of a specified design, else NaN
     by_annotator: Any  #: sparse matrix that sums the slots of each annotator
     by_cell: Any  #: sparse matrix that sums the slots of each group and label
+    cell: np.ndarray  #: of each slot: its group and label as one number
 
     @classmethod
     def of(cls, annotator, label, group, design, right=None, strength=np.nan) -> "Layout":
@@ -49,7 +51,7 @@ class Layout(NamedTuple):
         sums = _indicator(annotator, len(group)), _indicator(cell, n_groups * n_labels)
         right = design > 0 if right is None else right
         strength = np.broadcast_to(np.asarray(strength, float), n_groups)
-        return cls(annotator, label, group, design, right, strength, *sums)
+        return cls(annotator, label, group, design, right, strength, *sums, cell)
 
     def sum_cells(self, values) -> np.ndarray:
         """Return sums over the annotators of each group, as (n_groups, n_classes, n_labels)."""
@@ -58,9 +60,13 @@ class Layout(NamedTuple):
 
     def of_slots(self, cells) -> np.ndarray:
         """Return the numbers of (n_groups, n_classes, n_labels) as (n_slots, n_classes)."""
-        _, n_classes, n_labels = cells.shape
-        cell = self.group[self.annotator] * n_labels + self.label
-        return cells.swapaxes(1, 2).reshape(-1, n_classes).take(cell, axis=0)
+        return cells.swapaxes(1, 2).reshape(-1, cells.shape[1]).take(self.cell, axis=0)
+
+    def sum_groups(self, values) -> np.ndarray:
+        """Return the sums of (n_levels, n_annotators) over each group, (n_levels, n_groups)."""
+        shape = len(values), len(self.design)
+        place = np.arange(shape[0])[:, None] * shape[1] + self.group
+        return np.bincount(place.ravel(), values.ravel(), shape[0] * shape[1]).reshape(shape)
 
 
 class Prior(NamedTuple):
@@ -83,11 +89,12 @@ class Prior(NamedTuple):
 class Evidence(NamedTuple):
     """How likely the counts are at each level, and the slopes of log Γ that tell how to raise it.
 
-    If all answers are chance, one class stands for all of them.
+    If all answers are chance, which is the last level, one class stands for all of them.
     """
 
     logs: np.ndarray  #: (n_levels, n_annotators): log p(counts, level), transitions integrated out
-    of_slots: list  #: by level, (n_slots, n_classes): ψ(pseudocount + count)
+    of_slots: np.ndarray  #: (n_slots, n_levels − 1, n_classes): ψ(pseudocount + count)
+    of_chance: np.ndarray  #: (n_slots,): the same of the last level
     of_cells: np.ndarray  #: (n_levels, n_groups, n_classes, n_labels): ψ(pseudocount)
     of_sizes: np.ndarray  #: (n_levels, n_annotators, n_classes): ψ(strength + sum of counts)
     of_strength: np.ndarray  #: (n_levels, n_groups): ψ(strength)
@@ -99,6 +106,7 @@ class Posterior(NamedTuple):
     levels: np.ndarray  #: (n_levels, n_annotators): p(level | answers)
     mean_log: np.ndarray  #: (n_slots, n_classes): E[log T_a[y, s]]
     log_evidence: np.ndarray  #: (n_annotators,): log probability of the counts
+    evidence: Evidence  #: what all this follows from
 
 
 def equal_labels(design) -> np.ndarray:
@@ -159,17 +167,42 @@ def evaluate(layout: Layout, prior: Prior, counts) -> Evidence:
     of_cells, cell_slopes = log_gamma_and_slope(np.where(pseudocounts > 0, pseudocounts, 1))
     of_strength, strength_slopes = log_gamma_and_slope(prior.strength)
     of_sizes, size_slopes = _evaluate_sizes(layout, prior, layout.by_annotator @ counts)
-    logs, slopes = np.log(prior.shares)[:, layout.group], []
-    for level, cells in enumerate(pseudocounts):
-        mine = counts_at(level, counts)
-        rows = slice(mine.shape[1])
-        of_slots, slope = log_gamma_and_slope(layout.of_slots(cells[:, rows]) + mine)
-        without = of_cells[level, :, rows].sum(axis=1, keepdims=True)
-        of_answers = of_slots.sum(axis=1) - layout.of_slots(without)[:, 0]
-        of_totals = of_strength[level, layout.group] - of_sizes[level]
-        logs[level] += layout.by_annotator @ of_answers + rows.stop * of_totals
-        slopes.append(slope)
-    return Evidence(logs, slopes, cell_slopes, size_slopes, strength_slopes)
+    of_answers, slot_slopes, of_chance = _evaluate_slots(layout, pseudocounts, counts)
+    without = np.append(of_cells[:-1].sum(axis=2), of_cells[-1:, :, 0], axis=0)
+    of_answers -= _by_cell(without)[layout.cell]
+    n_rows = np.where(CHANCE < 1, counts.shape[1], 1)[:, None]
+    logs = np.log(prior.shares)[:, layout.group] + (layout.by_annotator @ of_answers).T
+    logs += n_rows * (of_strength[:, layout.group] - of_sizes)
+    return Evidence(logs, slot_slopes, of_chance, cell_slopes, size_slopes, strength_slopes)
+
+
+def _evaluate_slots(layout: Layout, pseudocounts, counts):
+    """Return log Γ(pseudocount + count), summed over classes, and ψ of the same.
+
+    The shapes are (n_slots, n_levels), and those of `Evidence`. All levels are evaluated together,
+    because with few annotators calls of NumPy take longer than the numbers.
+    """
+    n_slots, n_classes = counts.shape
+    cells = _by_cell(pseudocounts[:-1])
+    logs, slopes = np.empty((n_slots, len(CHANCE))), np.empty((n_slots, *cells.shape[1:]))
+    step = max(1, BLOCK // cells[0].size)
+    for start in range(0, n_slots, step):
+        part = slice(start, start + step)
+        filled = cells.take(layout.cell[part], axis=0)
+        filled += counts[part, None]
+        log_gamma, slopes[part] = log_gamma_and_slope(filled)
+        # a product: NumPy takes several times as long to sum many short rows
+        sums = log_gamma.reshape(-1, n_classes) @ np.ones(n_classes)
+        logs[part, :-1] = sums.reshape(-1, len(CHANCE) - 1)
+    filled = pseudocounts[-1, :, 0].ravel()[layout.cell] + counts.sum(axis=1)
+    logs[:, -1], of_chance = log_gamma_and_slope(filled)
+    return logs, slopes, of_chance
+
+
+def _by_cell(values) -> np.ndarray:
+    """Return numbers of (n_levels, n_groups, …, n_labels) as (n_cells, n_levels, …)."""
+    values = np.moveaxis(values, (1, -1), (0, 1))
+    return values.reshape(-1, *values.shape[2:])
 
 
 def _evaluate_sizes(layout: Layout, prior: Prior, totals):
@@ -185,10 +218,11 @@ def posterior(layout: Layout, prior: Prior, counts) -> Posterior:
     """Return what the counts say about levels and transitions."""
     evidence = evaluate(layout, prior, counts)
     levels, log_evidence = normalize_logs(evidence.logs)
+    share = levels.T[layout.annotator]
     mean_log = -(levels[:, :, None] * evidence.of_sizes).sum(axis=0)[layout.annotator]
-    for share, of_slots in zip(levels, evidence.of_slots, strict=True):
-        mean_log += share[layout.annotator][:, None] * of_slots
-    return Posterior(levels, mean_log, log_evidence)
+    mean_log += np.einsum("sl,sly->sy", share[:, :-1], evidence.of_slots)
+    mean_log += (share[:, -1] * evidence.of_chance)[:, None]
+    return Posterior(levels, mean_log, log_evidence, evidence)
 
 
 def mean_transitions(layout: Layout, prior: Prior, counts, levels):
@@ -206,31 +240,45 @@ def mean_transitions(layout: Layout, prior: Prior, counts, levels):
     return mean, 1 / inverse_size
 
 
-def raise_evidence(layout: Layout, prior: Prior, counts) -> Prior:
-    """Return a prior under which the counts are more likely: one fixed-point step.
+def raise_evidence(layout: Layout, prior: Prior, known: Posterior) -> Prior:
+    """Return a prior under which the counts of a posterior are more likely: one fixed-point step.
 
     Γ(n + x) / Γ(x) is at least proportional to x to the power x₀ (ψ(n + x₀) − ψ(x₀)), and equal at
     x₀. So this power counts how often a label was drawn from the mean instead of repeated; means
     and strengths follow in closed form, and the evidence cannot decrease.
     """
-    evidence = evaluate(layout, prior, counts)
-    levels, _ = normalize_logs(evidence.logs)
-    strength = prior.strength.copy()
+    levels, evidence = known.levels, known.evidence
+    means, first = prior.means(layout.design), prior.strength
+    drawn = first[:, :, None, None] * means * _count_drawn(layout, evidence, levels)
+    cost = evidence.of_sizes - evidence.of_strength[:, layout.group, None]
+    cost = levels * np.where(CHANCE[:, None] < 1, cost.sum(axis=2), cost[:, :, 0])
+    cost = layout.sum_groups(cost)
+    moved = drawn.sum(axis=(2, 3)) / np.maximum(cost, 1e-300)
+    strength = np.where(cost > 1e-9, np.clip(moved, *STRENGTHS), first)
+    competent = (1 - CHANCE)[:, None, None, None] * prior.common / np.where(means > 0, means, 1)
     common = DESIGN_STRENGTH * with_noise(layout.design, DESIGN_NOISE)
-    for level, mean in enumerate(prior.means(layout.design)):
-        share, first, drawn = levels[level], strength[level], evidence.of_slots[level]
-        rows = slice(drawn.shape[1])
-        drawn = drawn - layout.of_slots(evidence.of_cells[level, :, rows])
-        drawn = layout.sum_cells(drawn * share[layout.annotator][:, None])
-        drawn *= first[:, None, None] * mean[:, rows]
-        of_first = evidence.of_strength[level, layout.group, None]
-        cost = share * (evidence.of_sizes[level, :, rows] - of_first).sum(axis=1)
-        cost = np.bincount(layout.group, cost, minlength=len(layout.design))
-        moved = drawn.sum(axis=(1, 2)) / np.maximum(cost, 1e-300)
-        common += drawn * (1 - CHANCE[level]) * prior.common / np.where(mean > 0, mean, 1)
-        strength[level] = np.where(cost > 1e-9, np.clip(moved, *STRENGTHS), first)
+    common += (drawn * competent).sum(axis=0)
     common /= common.sum(axis=2, keepdims=True)
     return _keep_specified(layout, Prior(common, strength, _level_shares(layout, levels)))
+
+
+def _count_drawn(layout: Layout, evidence: Evidence, levels) -> np.ndarray:
+    """Return Σ_a p(level) (ψ(pseudocount + count) − ψ(pseudocount)) of each cell and class.
+
+    The shape is (n_levels, n_groups, n_classes, n_labels); at the last level the first class has
+    the numbers of all classes.
+    """
+    drawn, share = np.zeros_like(evidence.of_cells), levels.T[layout.annotator]
+    n_groups, n_classes, n_labels = layout.design.shape
+    n_own = len(levels) - 1
+    own = evidence.of_slots - _by_cell(evidence.of_cells[:-1])[layout.cell]
+    own *= share[:, :-1, None]
+    own = layout.by_cell @ own.reshape(-1, n_own * n_classes)
+    own = own.reshape(n_groups, n_labels, n_own, n_classes)
+    drawn[:-1] = own.transpose(2, 0, 3, 1)
+    chance = evidence.of_chance - evidence.of_cells[-1, :, 0].ravel()[layout.cell]
+    drawn[-1, :, 0] = (layout.by_cell @ (chance * share[:, -1])).reshape(n_groups, n_labels)
+    return drawn
 
 
 def normalize_logs(logs) -> tuple[np.ndarray, np.ndarray]:
@@ -243,7 +291,7 @@ def normalize_logs(logs) -> tuple[np.ndarray, np.ndarray]:
 
 def _level_shares(layout: Layout, levels) -> np.ndarray:
     """Return how frequent the levels of each group are; each has one annotator to begin with."""
-    shares = np.stack([np.bincount(layout.group, row, len(layout.design)) for row in levels]) + 1
+    shares = layout.sum_groups(levels) + 1
     return shares / shares.sum(axis=0)
 
 

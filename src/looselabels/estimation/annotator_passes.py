@@ -27,11 +27,12 @@ from looselabels.estimation.annotator_levels import (
     raise_evidence,
     with_noise,
 )
-from looselabels.estimation.annotator_powers import MAX_NUMBERS, Others, fit_powers
+from looselabels.estimation.annotator_powers import MAX_NUMBERS, Others, Powers, fit_powers
 
 CLASS_STRENGTH = 30.0  # rows per class that equal class shares are worth
 FIRST_NOISE = 0.3  # chance answers of all annotators at the start: a soft majority vote
 BLOCK = 100_000  # answers that are taken together where each has numbers of its own
+COARSE = 0.03  # if a probability changes by more, passes need not be exact
 MAX_JUMP = 32.0  # longest extrapolation, relative to the change that two passes make
 
 
@@ -50,6 +51,7 @@ class Pass(NamedTuple):
     class_proba: np.ndarray  # p(class | x, answers)
     objective: float
     levels: np.ndarray  # (n_levels, n_annotators): p(level | answers)
+    prior: Prior  # a better one than that of the guess, for the same counts
 
 
 class Problem(NamedTuple):
@@ -68,25 +70,28 @@ class Problem(NamedTuple):
     weight: np.ndarray
 
     @classmethod
-    def read(cls, class_proba, answers, transitions, strength, designs, sample_weight) -> "Problem":
-        """Check the arguments and sort the answers into slots."""
+    def read(
+        cls, class_proba, answers, transitions, strength, designs, sample_weight, layout=None
+    ) -> "Problem":
+        """Check the arguments and sort the answers into slots, or take a `layout` of them."""
         check_answers(answers)
         if class_proba is not None:
             class_proba = read_class_proba(class_proba, answers)
         specified = read_transitions(transitions, strength, answers)
         fixed = specified if np.isinf(strength) else {}
-        group, *meaning = read_designs(designs, answers, class_proba, specified, strength)
         votes, annotator, label = sort_into_slots(answers)
         if answers.missing_label is not None:
             annotator = np.r_[annotator, np.arange(answers.n_annotators)]
             label = np.r_[label, np.full(answers.n_annotators, answers.missing_label)]
         free = ~np.isin(annotator, list(fixed))
-        known = np.zeros((len(annotator), meaning[0].shape[1]))
+        if layout is None:
+            group, *meaning = read_designs(designs, answers, class_proba, specified, strength)
+            layout = Layout.of(annotator[free], label[free], group, *meaning)
+            check_labels(layout)
+        known = np.zeros((len(annotator), layout.design.shape[1]))
         for a, transition in fixed.items():
             mine = annotator == a
             known[mine] = np.log(np.maximum(transition.T[label[mine]], IMPOSSIBLE))
-        layout = Layout.of(annotator[free], label[free], group, *meaning)
-        check_labels(layout)
         weight = check_sample_weight(sample_weight, np.empty((answers.n_rows, 1)))
         weight = np.ones(answers.n_rows) if weight is None else weight
         log_proba = None if class_proba is None else np.log(np.maximum(class_proba, UNLIKELY))
@@ -113,18 +118,35 @@ class Problem(NamedTuple):
         objective += log_density(guess.prior, self.layout.design)
         if self.log_proba is None:
             objective += CLASS_STRENGTH * np.log(guess.class_prior).sum()
-        return Pass(guess, class_proba, float(objective), known.levels)
+        prior = raise_evidence(self.layout, guess.prior, known)
+        return Pass(guess, class_proba, float(objective), known.levels, prior)
+
+    def next_pass(self, found: Pass, at_once=True) -> Pass:
+        """Return a pass with an objective that is not lower.
+
+        At once: counts and prior both follow from the pass before it, with a single evaluation. The
+        objective hardly ever falls then. If it does, the prior is improved for the new counts.
+        """
+        if at_once:
+            new = self.run_pass(self.next_guess(found))
+            if new.objective >= found.objective:
+                return new
+        return self.run_pass(self.improve(found.class_proba, found.guess.prior))
 
     def next_guess(self, found: Pass) -> Guess:
-        """Return a better guess than the one that a pass started from."""
-        return self.improve(found.class_proba, found.guess.prior)
+        """Return the counts that follow from a pass, and its better prior for the old counts."""
+        return self.guess_from(found.class_proba, found.prior)
 
     def improve(self, class_proba, prior: Prior) -> Guess:
         """Return counts, class shares and a prior that follow from the classes."""
-        counts = self.count_answers(class_proba)
+        guess = self.guess_from(class_proba, prior)
+        known = posterior(self.layout, prior, guess.counts)
+        return guess._replace(prior=raise_evidence(self.layout, prior, known))
+
+    def guess_from(self, class_proba, prior: Prior) -> Guess:
+        """Return the counts and class shares that follow from the classes, with this prior."""
         class_prior = self.weight @ class_proba + CLASS_STRENGTH
-        class_prior /= class_prior.sum()
-        return Guess(counts, class_prior, raise_evidence(self.layout, prior, counts))
+        return Guess(self.count_answers(class_proba), class_prior / class_prior.sum(), prior)
 
     def count_answers(self, class_proba) -> np.ndarray:
         """Return the expected answers of each estimated slot and class."""
@@ -153,27 +175,32 @@ class Problem(NamedTuple):
         silent = of_slots[listed:]
         return of_slots[:listed] - silent[self.annotator[:listed]], silent.sum(axis=0)
 
-    def without_own_answers(self, found: Pass):
+    def without_own_answers(self, found: Pass, start: Powers):
         """Return p(class | x, answers) from transitions without the row's own answers.
 
         Also return how likely each answer is, if it is right and if it is wrong, for the class that
-        x and the other annotators say the row has, and the powers of the evidence.
+        x and the other annotators say the row has, and the powers of the evidence, which are looked
+        for from `start`.
         """
         guess, class_proba = found.guess, found.class_proba
         known = self._known_transitions(found)
         log_prior = np.log(self.weight @ class_proba / self.weight.sum() + UNLIKELY)
-        powers = fit_powers(self._some_answers(class_proba, log_prior, known))
+        some = self._rows_for_powers()
+        of_some = self._kept_answers(some, class_proba, known)
+        powers = fit_powers(self._others(some, of_some, log_prior, known), start)
         right, wrong = self.right_and_wrong(guess)
         kept_out, chances = np.empty_like(class_proba), np.empty((2, self.votes.nnz))
         for rows in _blocks(self.votes):
-            slot, row, kept, scores = self._kept_answers(rows, class_proba, known)
+            # one block of all rows is the usual case
+            kept_answers = of_some if rows == some else self._kept_answers(rows, class_proba, known)
+            slot, row, kept, scores = kept_answers
             of_x = np.log(guess.class_prior) if self.log_proba is None else self.log_proba[rows]
             kept_out[rows], _ = _normalize_rows(powers.combine(of_x, log_prior, scores))
             # without powers: a consensus that is less certain makes nobody less accurate
             others, _ = _normalize_rows((of_x + scores)[row] - kept)
             block = slice(*self.votes.indptr[[rows.start, rows.stop]])
-            chances[0, block] = (others * right[slot]).sum(axis=1)
-            chances[1, block] = (others * wrong[slot]).sum(axis=1)
+            chances[0, block] = np.einsum("ay,ay->a", others, right[slot])
+            chances[1, block] = np.einsum("ay,ay->a", others, wrong[slot])
         return kept_out, chances, powers
 
     def _known_transitions(self, found: Pass):
@@ -200,17 +227,21 @@ class Problem(NamedTuple):
         scores = sums @ (kept - silent[self.annotator[slot]]) + silent.sum(axis=0)
         return slot, row, kept, scores
 
-    def _some_answers(self, class_proba, log_prior, known) -> Others:
-        """Return the answers from which powers are estimated: all, or those of the first rows."""
-        n_rows, n_classes = class_proba.shape
+    def _rows_for_powers(self) -> slice:
+        """Return the rows from whose answers powers are estimated: all, or the first ones."""
+        n_rows, n_classes = self.answers.n_rows, self.known.shape[1]
         has_silence = self.answers.missing_label is not None
         per_row = self.answers.n_annotators if has_silence else self.votes.nnz / n_rows
-        rows = slice(0, min(n_rows, max(1, int(MAX_NUMBERS / (n_classes * max(per_row, 1))))))
-        slot, row, kept, scores = self._kept_answers(rows, class_proba, known)
+        return slice(0, min(n_rows, max(1, int(MAX_NUMBERS / (n_classes * max(per_row, 1))))))
+
+    def _others(self, rows, kept_answers, log_prior, known) -> Others:
+        """Return the answers of these rows, and what the rest of the evidence is."""
+        slot, row, kept, scores = kept_answers
         of_x = np.zeros_like(scores)
         if self.log_proba is not None:
             of_x = self.log_proba[rows] - log_prior
-        who, silent = self.annotator[slot], known[2] if has_silence else None
+        silent = None if self.answers.missing_label is None else known[2]
+        who = self.annotator[slot]
         return Others(of_x, log_prior, scores, self.weight[rows], row, who, kept, silent)
 
     def right_and_wrong(self, guess: Guess):

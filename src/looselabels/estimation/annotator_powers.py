@@ -23,6 +23,7 @@ MIN_GAIN = 3.0  # nats by which powers must predict the answers better to be use
 MIN_POWER = 0.05
 SPREAD = 1.0  # standard deviation of the normal priors of the logarithms
 MAX_NUMBERS = 2_000_000  # numbers per row, annotator and class that are looked at
+BLOCK = 20_000  # numbers per answer and class at a time, so that they stay in the cache
 
 
 class Powers(NamedTuple):
@@ -59,8 +60,35 @@ class Others(NamedTuple):
     silent: np.ndarray | None = None  #: (n_annotators, n_classes): log T_a of "no answer"
 
 
-def fit_powers(others: Others) -> Powers:
+class Terms(NamedTuple):
+    """What the likelihood of all answers needs, whatever the powers are.
+
+    There is one row per class: NumPy sums few long rows several times faster than many short ones.
+    """
+
+    of_x: np.ndarray  #: (n_classes, n_answers): log p(class | x) − log p(class)
+    rest: np.ndarray  #: (n_classes, n_answers): Σ log T of the other answers for the row
+    likelihood: np.ndarray  #: (n_classes, n_answers): T_a[class, s]
+    weight: np.ndarray  #: (n_answers,)
+    of_silence: np.ndarray | None  #: (n_rows, n_annotators): weight, 0 if there is an answer
+
+    @classmethod
+    def of(cls, others: Others) -> "Terms":
+        """Return the terms of all answers, and of all pairs without an answer."""
+        row, of_silence = others.row, None
+        by_row = others.of_x, others.sums, others.logs
+        of_x, sums, logs = (np.ascontiguousarray(numbers.T) for numbers in by_row)
+        if others.silent is not None:
+            of_silence = np.repeat(others.weight[:, None], len(others.silent), axis=1)
+            of_silence[row, others.annotator] = 0
+        rest = sums[:, row] - logs
+        return cls(of_x[:, row], rest, np.exp(logs), others.weight[row], of_silence)
+
+
+def fit_powers(others: Others, start: Powers = INDEPENDENT) -> Powers:
     """Return the powers under which each answer is most likely given the other ones and x.
+
+    The search begins at `start`.
 
     Examples
     --------
@@ -78,62 +106,73 @@ def fit_powers(others: Others) -> Powers:
     Powers(class_proba=1.0, answers=1.0)
     """
 
+    terms = Terms.of(others)
+
     def loss(theta):
-        value, slope = _log_likelihood(others, *np.exp(theta))
+        value, slope = _log_likelihood(others, terms, *np.exp(theta))
         slope = slope * np.exp(theta)
         return -value + np.sum((theta / SPREAD) ** 2) / 2, -slope + theta / SPREAD**2
 
     if not len(others.row):
         return INDEPENDENT
-    start = np.zeros(2)
-    value, slope = loss(start)
+    value, slope = loss(np.zeros(2))
     if slope[1] <= 0:  # β would rather be above 1
         return INDEPENDENT
     limits = [(np.log(MIN_POWER), 0.0)] * 2
-    found = minimize_smooth(loss, start, bounds=limits, ftol=1e-5, maxiter=30)
+    found = minimize_smooth(loss, np.log(start), bounds=limits, ftol=1e-5, maxiter=30)
     if value - found.fun < MIN_GAIN or found.x[1] == 0:
         return INDEPENDENT
     return Powers(*map(float, np.exp(found.x)))
 
 
-def _log_likelihood(others: Others, alpha, beta) -> tuple[float, np.ndarray]:
+def _log_likelihood(others: Others, terms: Terms, alpha, beta) -> tuple[float, np.ndarray]:
     """Return Σ log p(answer | x, other answers of the row), and its slopes in both powers."""
-    row, logs, weight = others.row, others.logs, others.weight
-    scores = others.log_prior + alpha * others.of_x + beta * others.sums
-    rest = others.sums[row] - logs
-    expected = _normalize(scores[row] - beta * logs)
-    likelihood = np.exp(logs)
-    proba = np.maximum((expected * likelihood).sum(axis=1), 1e-300)
-    change = (expected * likelihood / proba[:, None] - expected) * weight[row][:, None]
-    value = weight[row] @ np.log(proba)
-    slope = np.array([np.sum(change * others.of_x[row]), np.sum(change * rest)])
-    if others.silent is None:
+    value, slope = 0.0, np.zeros(2)
+    n_classes, n_answers = terms.of_x.shape
+    step = max(1, BLOCK // n_classes)
+    for start in range(0, n_answers, step):
+        part = slice(start, start + step)
+        of_x, rest, weight = terms.of_x[:, part], terms.rest[:, part], terms.weight[part]
+        expected = alpha * of_x
+        expected += beta * rest
+        expected = _normalize(expected + others.log_prior[:, None], axis=0)
+        change = expected * terms.likelihood[:, part]
+        proba = np.maximum(change.sum(axis=0), 1e-300)
+        change /= proba
+        change -= expected
+        change *= weight
+        value += np.sum(weight * np.log(proba))
+        slope += np.sum(change * of_x), np.sum(change * rest)
+    if terms.of_silence is None:
         return float(value), slope
-    of_silence = _log_silence(others, _normalize(scores), beta)
+    scores = others.log_prior + alpha * others.of_x + beta * others.sums
+    of_silence = _log_silence(others, terms.of_silence, _normalize(scores, axis=1), beta)
     return float(value + of_silence[0]), slope + of_silence[1]
 
 
-def _log_silence(others: Others, proba, beta) -> tuple[float, np.ndarray]:
+def _log_silence(others: Others, weight, proba, beta) -> tuple[float, np.ndarray]:
     """Return the same for all pairs of rows and annotators without an answer.
 
     Others expect class y ∝ proba[y] / silent[y]^β, so that p(silence) is a ratio of two products of
     matrices, with the powers 1 − β and −β of `silent`.
     """
     silent = np.asarray(others.silent)
-    weight = np.repeat(others.weight[:, None], len(silent), axis=1)
-    weight[others.row, others.annotator] = 0
     value, slope = 0.0, np.zeros(2)
     for sign, power in ((1, 1 - beta), (-1, -beta)):
         factor = np.exp(power * silent)
-        total = np.maximum(proba @ factor.T, 1e-300)
-        of_x = (proba * others.of_x) @ factor.T
-        of_rest = (proba * others.sums) @ factor.T - proba @ (silent * factor).T
-        value += sign * np.sum(weight * np.log(total))
-        slope += sign * np.array([np.sum(weight * of_x / total), np.sum(weight * of_rest / total)])
+        share = np.maximum(proba @ factor.T, 1e-300)
+        value += sign * np.sum(weight * np.log(share))
+        np.divide(weight, share, out=share)
+        # products of small matrices, instead of sums over all pairs
+        back = proba * (share @ factor)
+        of_rest = np.sum(back * others.sums) - np.sum(silent * factor * (share.T @ proba))
+        slope += sign * np.array([np.sum(back * others.of_x), of_rest])
     return float(value), slope
 
 
-def _normalize(scores) -> np.ndarray:
-    """Return exp(scores) divided by its row sums."""
-    proba = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return proba / proba.sum(axis=1, keepdims=True)
+def _normalize(scores, axis) -> np.ndarray:
+    """Return exp(scores) divided by its sums along an axis; `scores` is used up."""
+    scores -= scores.max(axis=axis, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=axis, keepdims=True)
+    return scores

@@ -18,9 +18,9 @@ import numpy as np
 from looselabels.annotations import Answers
 from looselabels.estimation.annotator_accuracy import RightAnswers, count_right
 from looselabels.estimation.annotator_input import IMPOSSIBLE, sort_into_slots
-from looselabels.estimation.annotator_levels import Layout, Prior, counts_at, posterior
-from looselabels.estimation.annotator_passes import Guess, Pass, Problem, extrapolate
-from looselabels.estimation.annotator_powers import Powers
+from looselabels.estimation.annotator_levels import Layout, Prior, counts_at
+from looselabels.estimation.annotator_passes import COARSE, Guess, Pass, Problem, extrapolate
+from looselabels.estimation.annotator_powers import INDEPENDENT, Powers
 
 
 class LazyTransitions:
@@ -30,8 +30,8 @@ class LazyTransitions:
     counts of answers, and the few transitions that annotators share.
     """
 
-    def __init__(self, found: "AnnotatorInference", levels, order, who):
-        self.found, self.levels, self.order = found, levels, order
+    def __init__(self, found: "AnnotatorInference", order, who):
+        self.found, self.order = found, order
         self.sorted = found.layout.annotator[order]
         self.who = who  # which annotators these are
         self.shape = (len(who), *found.layout.design.shape[1:])
@@ -41,7 +41,7 @@ class LazyTransitions:
 
     def take(self, index, axis=0) -> "LazyTransitions":
         """Return the transitions of some of these annotators, not yet computed."""
-        return LazyTransitions(self.found, self.levels, self.order, self.who[index])
+        return LazyTransitions(self.found, self.order, self.who[index])
 
     def __getitem__(self, index) -> np.ndarray:
         who = self.who[index]
@@ -92,7 +92,8 @@ class LazyTransitions:
         """Return what each answer counts at a level, (n_annotators, n_classes)."""
         layout, prior = self.found.layout, self.found.prior
         sizes = layout.by_annotator @ counts_at(level, self.found.counts)
-        return self.levels[level][:, None] / (sizes + prior.strength[level][layout.group][:, None])
+        sizes += prior.strength[level][layout.group][:, None]
+        return self.found.levels[level][:, None] / sizes
 
 
 class AnnotatorInference(NamedTuple):
@@ -105,6 +106,7 @@ class AnnotatorInference(NamedTuple):
     layout: Layout  #: which annotators used which labels; their groups and designs
     counts: np.ndarray  #: (n_slots, n_classes): expected number of such answers for each class
     prior: Prior  #: what is expected of annotators, from which their transitions are shrunk
+    levels: np.ndarray  #: (n_levels, n_annotators): p(share of chance answers | answers)
     fixed: dict  #: transitions that were specified, by annotator
     missing_label: int | None  #: the label that "no answer" means
     objective: list  #: evidence lower bound after each pass; it never decreases
@@ -138,10 +140,8 @@ class AnnotatorInference(NamedTuple):
     @property
     def lazy_transitions(self) -> "LazyTransitions":
         """The same, computed only for the annotators that are asked for."""
-        layout = self.layout
-        levels = posterior(layout, self.prior, self.counts).levels
-        order = np.lexsort((layout.label, layout.annotator))
-        return LazyTransitions(self, levels, order, np.arange(len(layout.group)))
+        order = np.lexsort((self.layout.label, self.layout.annotator))
+        return LazyTransitions(self, order, np.arange(len(self.layout.group)))
 
 
 def infer_from_annotators(
@@ -179,7 +179,7 @@ def infer_from_annotators(
     sample_weight : array of shape (n_rows,), optional
         How often each row counts.
     start : AnnotatorInference, optional
-        An earlier result for the same rows and annotators, to start from.
+        An earlier result for the same answers and designs, to start from.
     resume : bool
         Whether `start` is from the same `class_proba`, so that the passes can go on where it ended.
     tol : float
@@ -199,31 +199,37 @@ def infer_from_annotators(
     >>> found.converged
     True
     """
-    problem = Problem.read(class_proba, answers, transitions, strength, designs, sample_weight)
+    layout = None if start is None else start.layout  # of the same answers
+    problem = Problem.read(
+        class_proba, answers, transitions, strength, designs, sample_weight, layout
+    )
     if start is None:
         guess = problem.first_guess()
     elif resume:
         guess = Guess(start.counts, start.class_prior, start.prior)
     else:
-        guess = problem.improve(start.class_proba_given_label, start.prior)
+        guess = problem.guess_from(start.class_proba_given_label, start.prior)
     objective: list[float] = []
+    first = problem.run_pass(guess)
     while True:
         # two passes and an extrapolation (SQUAREM), which is dropped if the objective falls
-        first = problem.run_pass(guess)
-        second = problem.run_pass(problem.next_guess(first))
+        second = problem.next_pass(first)
         change = float(np.abs(second.class_proba - first.class_proba).max())
         objective += [first.objective, second.objective]
         if change <= tol or len(objective) >= max_iter:
-            return _result(problem, second, objective, change, tol)
+            powers = INDEPENDENT if start is None else start.powers
+            return _result(problem, second, objective, change, tol, powers)
         third = problem.next_guess(second)
-        jumped = problem.run_pass(extrapolate(guess, second.guess, third))
-        objective.append(max(jumped.objective, second.objective))
-        guess = problem.next_guess(jumped) if jumped.objective >= second.objective else third
+        jumped = problem.run_pass(extrapolate(first.guess, second.guess, third))
+        best = jumped if jumped.objective >= second.objective else second
+        objective.append(best.objective)
+        # steps that are taken at once go back and forth in the end, and jumps become short
+        first = problem.next_pass(best, at_once=change > COARSE)
 
 
-def _result(problem: Problem, last: Pass, objective, change, tol):
+def _result(problem: Problem, last: Pass, objective, change, tol, powers: Powers):
     """Return the result, with classes from transitions without the row's own answers."""
-    class_proba, (right, wrong), powers = problem.without_own_answers(last)
+    class_proba, (right, wrong), powers = problem.without_own_answers(last, powers)
     votes, weight = problem.votes, problem.weight
     annotator, n_annotators = problem.annotator[votes.indices], problem.answers.n_annotators
     of_answers = np.repeat(weight, np.diff(votes.indptr))
@@ -235,6 +241,7 @@ def _result(problem: Problem, last: Pass, objective, change, tol):
         layout=problem.layout,
         counts=last.guess.counts,
         prior=last.guess.prior,
+        levels=last.levels,
         fixed=problem.fixed,
         missing_label=problem.answers.missing_label,
         objective=objective,
