@@ -1,5 +1,8 @@
 """One pass over the rows: sums over blocks, repeated passes, and rows that keep their labels."""
 
+from contextvars import copy_context
+from threading import get_ident
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -68,6 +71,15 @@ def test_two_classes_that_explain_a_row_equally_well_share_it():
     found = solve_block(labels, start, None, problem)
     assert_allclose(found.class_proba[0], [0.5, 0.5, 0.0], atol=1e-9)
     assert found.n_ambiguous == 1
+
+
+@pytest.mark.parametrize("difference", [0.1, 1e-6])
+def test_classes_that_differ_little_still_have_one_optimum_if_every_label_is_seen(difference):
+    transition = np.array([[0.5, 0.5], [0.5 + difference, 0.5 - difference]])
+    labels = np.array([[0.8, 0.2], [0.3, 0.7]]) @ transition
+    found = solve_block(labels, None, None, row_problem(transition, None, TOL))
+    assert_allclose(found.class_proba, [[0.8, 0.2], [0.3, 0.7]], atol=1e-6)
+    assert found.n_ambiguous == 0
 
 
 def test_restore_returns_to_the_state_that_was_kept(rng):
@@ -217,6 +229,30 @@ def two_blas_threads():
         if blas_threads() != 2:
             pytest.skip("BLAS has only one thread here")
         yield
+
+
+@pytest.mark.parametrize("among_others", [False, True])
+def test_blocks_are_solved_in_threads_unless_the_worker_is_one_among_others(
+    rng, among_others, monkeypatch
+):
+    pytest.importorskip("looselabels._rows_numba", exc_type=ImportError)
+    used = set()
+
+    def solve(*arguments):
+        used.add(get_ident())
+        return solve_block(*arguments)
+
+    monkeypatch.setattr(_blocks, "solve_block", solve)
+    monkeypatch.setattr(_blocks, "MIN_THREAD_ROWS", 5)
+    monkeypatch.setattr(_blocks, "_n_threads", lambda: 2)
+
+    def solve_rows():
+        if among_others:
+            _blocks.ONE_THREAD.set(True)
+        Rows(rng.dirichlet(np.ones(3), 40), None, 3).solve(row_problem(NOISY, None, TOL))
+
+    copy_context().run(solve_rows)
+    assert (get_ident() in used) == among_others
 
 
 def test_a_worker_among_others_solves_its_rows_with_one_thread(rng, monkeypatch, two_blas_threads):

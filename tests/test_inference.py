@@ -14,7 +14,7 @@ from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from looselabels import _blocks, _climb, _rows
+from looselabels import _blocks, _climb, _rows, inference
 from looselabels._validation import (
     as_numpy,
 )
@@ -695,6 +695,18 @@ class TestCorners:
         with pytest.warns(IdentifiabilityWarning):
             second = infer(label_proba, uniform, pseudocounts=uniform)
         assert_array_equal(first.class_proba, second.class_proba)
+
+
+@pytest.mark.parametrize("largest", [1e-200, 1e-90, 1.0, 1e90, 1e200])
+def test_weights_are_rescaled_only_if_products_could_overflow_or_underflow(largest):
+    given, counts = largest * np.array([0.25, 0.75]), largest * np.array([[1.0, 0.0]])
+    weight, pseudocounts, scale = inference._in_range(given, counts, np.eye(2), 0.75 * largest)
+    assert_array_equal(scale * weight, given)  # a power of 2: nothing is rounded
+    assert_array_equal(scale * pseudocounts, counts)
+    if 1e-100 < largest < 1e100:
+        assert scale == 1
+    else:
+        assert 1 <= pseudocounts.max() < 2
 
 
 def test_an_impossible_label_of_a_row_with_weight_zero_does_not_count():

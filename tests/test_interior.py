@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from looselabels import _rows
-from looselabels._interior import solve_inside
+from looselabels._interior import _start, _step, solve_inside
 from looselabels._validation import as_numpy
 from tests import reference
 
@@ -37,6 +37,19 @@ def test_it_reaches_the_optimum_of_scipy(rng, prior):
     for row, classes in zip(labels, found, strict=True):
         expected, _ = reference.solve_row(row, transition, prior)
         assert_allclose(classes, expected, atol=1e-4)
+
+
+def test_steps_lead_to_a_point_where_all_conditions_hold(rng):
+    labels, log_prior = rng.dirichlet(np.ones(10), 20), LOG_PRIOR
+    at = _start(labels, RING, log_prior)
+    for _ in range(40):
+        at = _step(at, labels, RING, log_prior)
+    y, r, z, level = at
+    assert_allclose(r @ RING.T + log_prior + z, np.tile(level, 10), atol=1e-9)
+    assert_allclose(y.sum(axis=1), 1, atol=1e-9)
+    assert_allclose(y @ RING * r, labels, atol=1e-9)
+    assert_allclose(y * z, 0, atol=1e-9)
+    assert min(y.min(), z.min()) > 0
 
 
 def test_it_never_returns_worse_than_it_was_given():

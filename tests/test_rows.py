@@ -131,6 +131,19 @@ def test_the_closest_optimum_is_that_of_scipy(case):
     assert_allclose(found, expected.x, atol=1e-6)
 
 
+def test_with_a_class_prior_the_closest_optimum_is_a_distribution_too():
+    """The slopes of all classes are 0 where label 0 is seen with p = 0.6, whatever their sum."""
+    transition = np.array([[0.8, 0.2], [0.4, 0.6], [0.6, 0.4]])
+    prior = np.exp(-transition[:, 0] / 0.6)
+    prior /= prior.sum()
+    labels, optimum = np.array([1.0, 0.0]), np.array([0.1, 0.1, 0.8])
+    at = _rows.evaluate(labels[None], optimum[None], transition, np.log(prior))
+    assert_allclose(at.slope, 0, atol=1e-12)
+    found = _rows.closest_optimum(at, transition, prior, 1e-9)[0]
+    assert_allclose(found, reference.closest(prior, labels, optimum, transition), atol=1e-7)
+    assert found @ transition[:, 0] == pytest.approx(0.6, abs=1e-12)
+
+
 def test_the_steepest_absent_class_enters_if_present_classes_are_at_their_optimum(rng):
     alone = np.tile([1.0, 0.0, 0.0], (20, 1))
     at = _rows.evaluate(rng.dirichlet(np.ones(3), 20), alone, NOISY, None)
@@ -249,6 +262,94 @@ def test_conjugate_gradients_solve_for_the_active_rows(rng, dual_kernels):
     rows, weight, active, right = gram_problem(rng, 12, 40)
     dual_kernels._conjugate_gradients(rows, weight, active, right, move[:12])
     assert_allclose(move[:12], solved_on(rows, weight, active, right), atol=1e-3)
+
+
+def test_the_factorization_does_not_depend_on_the_scale_of_the_system(rng, dual_kernels):
+    rows, weight, active, right = gram_problem(rng, 10, 15)
+    for scale in (1e-20, 1e20):
+        move, scaled, trial = np.full(10, np.nan), np.empty((10, 15)), np.empty(10)
+        dual_kernels._direct(rows, np.sqrt(scale * weight), active, right, move, scaled, trial)
+        assert_allclose(scale * move, solved_on(rows, weight, active, right), rtol=1e-8)
+
+
+def test_labels_that_do_not_name_a_class_add_to_the_diagonal_of_its_hessian(rng, dual_kernels):
+    labels, inverse = rng.dirichlet(np.ones(3), 5), np.linalg.inv(NOISY)
+    found = dual_kernels._diagonal_hessian(labels, inverse)
+    for i, k in np.ndindex(5, 3):
+        named = np.abs(inverse[:, k]).argmax()
+        others = sum(labels[i, s] * inverse[s, k] ** 2 for s in range(3) if s != named)
+        assert found.others[i, k] == pytest.approx(others)
+
+
+def test_prices_and_classes_satisfy_the_conditions_of_the_dual(rng, dual_kernels):
+    """S / q = 1 − T⁻¹μ, so that the classes sum to 1 without being normalized."""
+    labels, inverse = rng.dirichlet(np.ones(3), 100), np.linalg.inv(NOISY)
+    price, change = np.zeros((100, 3)), np.full(100, 2.0)
+    hessian = dual_kernels._diagonal_hessian(labels, inverse)
+    found, solved = dual_kernels._descend(labels, inverse, hessian, price, change, 1e-10)
+    assert np.any(price[solved] > 0, axis=1).sum() > 20
+    assert_allclose(found[solved].sum(axis=1), 1, atol=1e-8)
+    assert_allclose(labels[solved], (found @ NOISY * (1 - price @ inverse.T))[solved], atol=1e-8)
+    assert (found * price)[solved].max() == 0
+
+
+@pytest.mark.parametrize("n_classes", [4, 12, 110])
+def test_rows_one_by_one_reach_the_optimum_of_the_dual(rng, n_classes, dual_kernels):
+    spread = rng.dirichlet(np.ones(n_classes), n_classes)
+    transition = 0.6 * np.eye(n_classes) + 0.4 * spread
+    labels = rng.dirichlet(np.full(n_classes, 0.1), 40) @ transition
+    labels = _rows.on_simplex(labels * np.exp(0.5 * rng.standard_normal(labels.shape)))
+    found = dual_kernels._solve_dual_by_row(labels, np.linalg.inv(transition), 1e-12)
+    n_absent = (found == 0).sum(axis=1)
+    assert n_absent.max() > (_rows.MAX_DIRECT if n_classes == 110 else 0)  # or by products only
+    # Rounding can stop a row early: `ascend` would finish it.
+    gap = _rows.evaluate(labels, _rows.on_simplex(found), transition, None).gap
+    assert np.mean((gap <= 1e-9) & (np.abs(found.sum(axis=1) - 1) <= 1e-9)) >= 0.9
+
+
+def some_rows(rng, n_rows=200, n_classes=6):
+    """Return a transition with zeros, and rows that are not at their optimum."""
+    transition = np.where(rng.random((n_classes, n_classes)) < 0.4, 0.0, 1.0) + np.eye(n_classes)
+    transition = _rows.on_simplex(transition * rng.uniform(0.2, 1, transition.shape))
+    classes = rng.dirichlet(np.ones(n_classes), n_rows)
+    classes = _rows.on_simplex(np.where(rng.random(classes.shape) < 0.3, 0.0, classes))
+    labels = rng.dirichlet(np.full(n_classes, 0.3), n_rows)
+    labels[classes @ transition < 0.01] = 0  # a start explains all labels
+    return _rows.evaluate(_rows.on_simplex(labels), classes, transition, None), transition
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.8])
+def test_both_solvers_take_the_same_direction(rng, share, kernels):
+    """Also if slopes are zero, up to the tolerance, in a share of the rows."""
+    at, transition = some_rows(rng)
+    tol = np.quantile(np.abs(at.slope).max(axis=1), share)
+    weight = _rows.ratio(at.label_proba, at.explained**2)
+    part, gram = np.empty_like(transition), np.empty_like(transition)
+    for i, expected in enumerate(_rows._direction(at, transition, tol)):
+        present, found = at.class_proba[i] > 0, np.full(len(transition), np.nan)
+        free = present | (at.slope[i] > 0)
+        kernels._direction(
+            transition, weight[i], at.slope[i], present, free, found, part, gram, tol
+        )
+        assert_allclose(found, expected, rtol=1e-4, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("length", [0.1, 1.0, 10.0, 1000.0])
+def test_both_solvers_take_the_same_step(rng, length, kernels, monkeypatch):
+    """Also if the direction is too long, so that the first attempts make the row worse."""
+    at, transition = some_rows(rng)
+    falling = (at.slope < 0) & (at.class_proba > 0)
+    direction = length * np.where(falling | (at.slope > 0), at.slope, 0)
+    monkeypatch.setattr(_rows, "_direction", lambda *_: direction)
+    for i, expected in enumerate(_rows._step(at, transition, 1e-9)):
+        found, explained = at.class_proba[i].copy(), at.explained[i].copy()
+        moved = kernels._line_search(
+            *(at.label_proba[i], found, direction[i], transition),
+            *(explained, at.slope[i], np.empty(len(transition))),
+        )
+        assert moved == (expected != at.class_proba[i]).any()
+        assert_allclose(found, expected, atol=1e-9)
+        assert_allclose(explained, found @ transition, atol=1e-12)
 
 
 @pytest.mark.parametrize("change", [1e-5, 5e-4, 0.1, -0.5])

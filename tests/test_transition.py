@@ -726,6 +726,11 @@ def test_a_label_that_names_a_class_means_it():
     assert_array_equal(noisy.is_right, np.eye(3))
 
 
+def test_the_missing_label_is_right_even_for_a_class_that_rarely_has_it():
+    t = Transition([[0.99, 0.0, 0.01], [0.0, 0.2, 0.8]], ["a", "b"], ["a", "b", None])
+    assert_array_equal(t.is_right, [[1, 0], [0, 1], [1, 1]])
+
+
 def test_the_missing_label_is_right_for_every_class():
     t = Transition.partial(["cat", "dog"], labeled={"cat": 1, "dog": 0.1}, negative="other")
     assert_array_equal(t.is_right, [[1, 0, 0], [0, 1, 0], [1, 1, 1]])

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import beta
 
 from looselabels.annotations import Answers
 from looselabels.estimation import agreement
@@ -16,6 +17,7 @@ from looselabels.estimation.agreement import (
     equal_pairs,
     join,
     merge_annotators,
+    unexplained_by_accuracy,
 )
 from looselabels.estimation.annotator_powers import Powers
 from looselabels.estimation.annotators import infer_from_annotators
@@ -101,6 +103,17 @@ def test_equal_answers_are_found_without_an_inference(rng):
     ((first, second, n_rows),) = equal_pairs(copied)
     assert (first, second) == (3, 19)
     assert n_rows == np.sum(copied.annotator == 19)
+
+
+@pytest.mark.parametrize("accuracy", [0.8, 0.2])
+def test_equal_answers_are_unexplained_if_their_mean_probability_is_below_the_level(accuracy):
+    """A second route: the mean of r^2n, or of (1 − r)^2n, over the distribution of r."""
+    right, wrong = np.full(2, 50 * accuracy), np.full(2, 50 * (1 - accuracy))
+    pair = EqualPair(0, 1, 30)
+    often = max(accuracy, 1 - accuracy)
+    chance = beta(50 * often, 50 * (1 - often)).expect(lambda r: r**60)
+    assert unexplained_by_accuracy([pair], right, wrong, level=1.01 * chance) == [pair]
+    assert unexplained_by_accuracy([pair], right, wrong, level=0.99 * chance) == []
 
 
 def test_silent_functions_are_equal_only_if_they_answer_the_same_rows():

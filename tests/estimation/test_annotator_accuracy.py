@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from looselabels.estimation.annotator_accuracy import count_right
+from looselabels.estimation.annotator_accuracy import _population, count_right
 
 
 def mean_of(found):
@@ -46,6 +46,16 @@ def test_the_mode_is_that_of_the_likelihood_and_the_prior(rng):
     assert found.mode[7] == pytest.approx(peak, abs=0.08)  # shrunk to the others
     assert abs(found.mode[7] - 0.65) < abs(peak - 0.65) + 0.02
     assert found.size[7] < 60
+
+
+def test_the_accuracies_of_all_include_one_annotator_about_whom_nothing_is_known():
+    """Two annotators were right in all of many answers, so that their accuracy is the highest."""
+    annotator, right = np.repeat([0, 1], 2000), np.ones(4000)
+    mean, variance = _population(annotator, right, 1 - right, np.ones(4000), 2)
+    highest, grid = 0.975, np.arange(0.025, 1, 0.05)
+    assert mean == pytest.approx((2 * highest + grid.mean()) / 3, abs=1e-6)
+    squares = (2 * highest**2 + (grid**2).mean()) / 3
+    assert variance == pytest.approx(squares - mean**2, abs=1e-6)
 
 
 def test_a_weight_counts_answers(rng):

@@ -5,7 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from looselabels.annotations import Answers
-from looselabels.estimation.annotator_input import label_sets, read_designs, sort_into_slots
+from looselabels.estimation.annotator_input import (
+    _restrict,
+    label_sets,
+    read_designs,
+    sort_into_slots,
+)
 from looselabels.estimation.annotators import infer_from_annotators
 
 ANSWERS = Answers(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0, 0, 1]), 2, 2, 2)
@@ -16,6 +21,28 @@ def test_a_slot_is_an_annotator_with_a_label_that_it_used():
     assert_array_equal(annotator, [0, 0, 1])
     assert_array_equal(label, [0, 1, 0])
     assert_array_equal(votes.toarray(), [[1, 0, 1], [0, 1, 0]])
+
+
+def test_an_answer_that_is_listed_as_missing_has_no_slot():
+    answers = ANSWERS._replace(label=np.array([0, 2, 1]), n_labels=3, missing_label=2)
+    votes, annotator, label = sort_into_slots(answers)
+    assert_array_equal(annotator, [0, 0])
+    assert_array_equal(label, [0, 1])
+    assert_array_equal(votes.toarray(), [[1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_labels_name_the_first_classes_and_a_class_without_a_name_has_any_label(n_classes):
+    answers = table_of_answers([[0, 1], [2, 1], [0, 2]])
+    _, design, *_ = read_designs(None, answers, np.full((3, n_classes), 1 / n_classes), {})
+    expected = np.vstack([np.eye(3), np.full((1, 3), 1 / 3)])[:n_classes]
+    assert_allclose(design, [expected])
+
+
+def test_a_label_set_that_the_design_does_not_have_leaves_the_design_of_other_labels():
+    design = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    found = _restrict(design, np.array([False, False, True]))
+    assert_allclose(found, [[0.5, 0.5, 0], [0.5, 0.5, 0]])
 
 
 def test_annotators_with_equal_designs_are_a_group():

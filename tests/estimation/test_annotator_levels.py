@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import psi
 
 from looselabels.estimation.annotator_levels import (
     CHANCE,
+    DESIGN_NOISE,
+    DESIGN_STRENGTH,
     STRENGTHS,
     Layout,
     Prior,
+    counts_at,
     evaluate,
     first_prior,
     log_density,
@@ -89,6 +93,59 @@ def test_many_steps_end_at_a_maximum(rng, layout, prior):
             prior._replace(strength=np.clip(strength, *STRENGTHS)),
         ]
         assert max(map(value, moved)) < value(prior) + 2e-4
+
+
+def test_a_step_is_that_of_the_formula(rng, layout, prior):
+    """A second route: loops over annotators, levels, classes and labels, and ψ of SciPy."""
+    counts = rng.gamma(2, 3, size=(7, 3))
+    known = posterior(layout, prior, counts)
+    found, levels = raise_evidence(layout, prior, known), known.levels
+    table, means = full_table(layout, counts), prior.means(layout.design)
+    used = layout.design.any(axis=1)
+    equal = used / used.sum(axis=1, keepdims=True)
+    expected = (1 - DESIGN_NOISE) * layout.design + DESIGN_NOISE * equal[:, None]
+    common = DESIGN_STRENGTH * expected
+    shares, strength = np.ones((len(CHANCE), 2)), found.strength.copy()
+    for level, g in np.ndindex(len(CHANCE), 2):
+        chance, x, drawn, cost = CHANCE[level], prior.strength[level, g], 0.0, 0.0
+        for a in np.flatnonzero(layout.group == g):
+            shares[level, g] += levels[level, a]
+            rows = table[a] if chance < 1 else table[a].sum(axis=0, keepdims=True)
+            for y, row in enumerate(rows):
+                cost += levels[level, a] * (psi(x + row.sum()) - psi(x))
+                for s in np.flatnonzero(used[g]):
+                    mean = means[level, g, y, s]
+                    rise = levels[level, a] * x * mean * (psi(x * mean + row[s]) - psi(x * mean))
+                    drawn += rise
+                    # the part of the label that is not chance
+                    common[g, y, s] += rise * (1 - chance) * prior.common[g, y, s] / mean
+        if cost > 1e-6:  # if nobody has this level, its strength says nothing
+            strength[level, g] = np.clip(drawn / cost, *STRENGTHS)
+    assert_allclose(found.strength, strength)
+    assert_allclose(found.shares, shares / shares.sum(axis=0))
+    assert_allclose(found.common, common / common.sum(axis=2, keepdims=True))
+
+
+def test_a_specified_strength_has_no_levels_and_stays(rng):
+    """T_a[y] ~ Dirichlet(strength · specified[y]): the mean has a closed form."""
+    design = np.array([np.eye(2), [[0.9, 0.1], [0.3, 0.7]]])
+    annotator, label = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    layout = Layout.of(annotator, label, np.array([0, 1]), design, strength=[np.nan, 20.0])
+    counts, prior = rng.gamma(1, 5, size=(4, 2)), first_prior(layout)
+    for _ in range(2):
+        known = posterior(layout, prior, counts)
+        mean, size = mean_transitions(layout, prior, counts, known.levels)
+        filled = 20 * design[1].T + counts[2:]
+        assert_allclose(mean[2:], filled / filled.sum(axis=0))
+        assert_allclose(size[1], filled.sum(axis=0))
+        prior = raise_evidence(layout, prior, known)
+
+
+def test_if_all_answers_are_chance_one_class_has_the_counts_of_all():
+    counts = np.arange(24.0).reshape(2, 3, 4)
+    for level, chance in enumerate(CHANCE):
+        expected = counts if chance < 1 else counts.sum(axis=2)[:, :, None]
+        assert_allclose(counts_at(level, counts), expected)
 
 
 def test_an_annotator_without_answers_has_the_levels_of_its_group(layout, prior, rng):

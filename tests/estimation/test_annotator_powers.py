@@ -73,6 +73,24 @@ def test_the_start_of_the_search_hardly_matters(rng):
     assert again.powers == pytest.approx(found.powers, rel=0.1)
 
 
+def test_powers_are_those_of_the_highest_posterior(rng, monkeypatch):
+    """A second route: a grid of both. Their logarithms have standard normal priors."""
+    others, *_ = rules(rng, n_rows=20)
+    # x says the same as the answers, and more firmly
+    others = others._replace(of_x=1.5 * (others.sums - others.sums.mean(axis=1, keepdims=True)))
+
+    terms = Terms.of(others)
+
+    def log_posterior(powers):
+        return _log_likelihood(others, terms, *powers)[0] - np.sum(np.log(powers) ** 2) / 2
+
+    monkeypatch.setattr(annotator_powers, "MIN_GAIN", 0.0)
+    found = fit_powers(others)
+    assert not found.is_identity
+    grid = np.geomspace(annotator_powers.MIN_POWER, 1, 30)
+    assert log_posterior(found) > max(log_posterior((a, b)) for a in grid for b in grid) - 1e-3
+
+
 def test_without_answers_nothing_is_estimated():
     nobody = np.zeros(0, np.intp)
     empty = np.zeros((3, 2)), np.zeros(2), np.zeros((3, 2)), np.ones(3)

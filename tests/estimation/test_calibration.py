@@ -8,6 +8,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from looselabels._rows import on_simplex
 from looselabels.estimation.calibration import (
+    FLOOR,
     SPREAD,
     SPREAD_ABOVE_ONE,
     SPREAD_NAMED,
@@ -323,6 +324,19 @@ def test_certain_rows_that_a_review_refutes_raise_the_floor(rng):
     )
     assert (reviewed.floor > plain.floor).all()
     assert reviewed.apply(class_proba)[0, 1] > 2 * plain.apply(class_proba)[0, 1]
+
+
+def test_a_floor_that_a_review_raises_is_in_proportion_to_the_shares_of_the_classes(rng):
+    proba = np.sort(rng.beta(1, 4, 2000))  # one row in five is of class 1
+    class_proba, class_index = np.column_stack([1 - proba, proba]), np.full(2000, -1)
+    class_index[:60] = np.arange(60) % 3 == 0  # x says 0, but a third of them is of class 1
+    labels = (rng.random(2000) < proba).astype(int)
+    found, _ = fit_class_calibration(
+        class_proba, 0.8 * np.eye(2) + 0.1, labels, class_index=class_index, power=1.0
+    )
+    part = found.floor / class_proba.mean(axis=0)
+    assert part[0] == pytest.approx(part[1])
+    assert part[0] > 1.9 * FLOOR
 
 
 @pytest.mark.parametrize("power", [0.5, 2.0])

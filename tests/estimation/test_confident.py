@@ -29,7 +29,9 @@ def test_counts_agree_with_plain_loops(class_proba, labels, threshold):
     assert_allclose(counts, expected)
 
 
-@pytest.mark.parametrize(("tolerance", "counts"), [(None, [[1], [0]]), (1e-9, [[0.5], [0.5]])])
+@pytest.mark.parametrize(
+    ("tolerance", "counts"), [(None, [[1], [0]]), (1e-9, [[0.5], [0.5]]), (0.0, [[0.5], [0.5]])]
+)
 def test_equal_classes_share_a_row_or_the_first_gets_it(tolerance, counts):
     rows, labels = np.full((1, 2), 0.5), np.zeros(1, int)
     found = confident_counts(rows, np.zeros(2), labels, np.ones(1), 1, tolerance=tolerance)

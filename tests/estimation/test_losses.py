@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from looselabels._rows import on_simplex
 from looselabels.estimation.calibration import fit_class_calibration, softmax
-from looselabels.estimation.losses import class_losses, label_losses, label_skill
+from looselabels.estimation.losses import LabelSkill, class_losses, label_losses, label_skill
 
 
 def few_rows(seed, n_rows=12):
@@ -71,6 +71,11 @@ def test_the_accuracy_is_how_often_the_most_probable_label_is_given():
     proba = np.array([[0.7, 0.2, 0.1]] * 3 + [[0.1, 0.2, 0.7]] * 2)
     found = label_skill(proba, np.array([0, 0, 1, 2, 0]), np.array([1.0, 1.0, 2.0, 3.0, 1.0]))
     assert found.accuracy == pytest.approx(5 / 8)
+
+
+def test_predictions_are_useful_if_they_gain_more_than_two_standard_errors():
+    gains = [LabelSkill(0.5, gain, standard_error=0.1).is_useful for gain in (0.1, 0.19, 0.21, 1.0)]
+    assert gains == [False, False, True, True]
 
 
 @pytest.mark.parametrize("number", [7, 11, 26, 100])  # both starts win some

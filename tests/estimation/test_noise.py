@@ -9,8 +9,9 @@ from sklearn.linear_model import LogisticRegression
 
 from looselabels._rows import on_simplex
 from looselabels.datasets import make_gaussians
-from looselabels.estimation.errors import equal_errors, fit_shrinkage, shrunk_noise
+from looselabels.estimation.errors import Shrinkage, equal_errors, fit_shrinkage, shrunk_noise
 from looselabels.estimation.noise import (
+    COST,
     Fit,
     Given,
     _calibrated,
@@ -265,6 +266,28 @@ def test_every_step_of_a_climb_is_better_than_the_one_before(rng):
         assert (np.diff([fit.score for fit in path]) > 0).all()
         assert_allclose([fit.noise.sum(axis=1) for fit in path], 1)
         assert_allclose(path[-1].counts.sum(), 500)
+
+
+def test_a_step_that_loses_is_tried_again_with_half_of_its_length(monkeypatch):
+    """Counts ask for a rate of 0.4, but the score is highest at 0.19."""
+    equal, counts = equal_errors(np.eye(2)), np.array([[60.0, 40.0], [40.0, 60.0]])
+
+    def evaluate_rate(given, noise):
+        score = -1000 * (noise[0, 1] - 0.19) ** 2
+        return Fit(noise, score, score, noise[0, 1], counts, Shrinkage(0.4, 1e9, 1e9, 0.0))
+
+    monkeypatch.setattr("looselabels.estimation.noise.evaluate", evaluate_rate)
+    given = Given(np.empty((0, 2)), np.empty(0, int), np.empty(0), np.eye(2), equal)
+    path = climb(given, np.eye(2))
+    assert_allclose([fit.wrong_share for fit in path], [0, 0.2])
+
+
+def test_the_score_is_the_likelihood_less_a_part_of_the_evidence_that_parameters_lose(rng):
+    given = both_kinds(*clear_labels(rng, next_class([0.3, 0, 0.1]), n_samples=300))[1]
+    for fit in climb(given, one_rate(0.1, 3)):
+        known = np.sum(fit.counts * np.log(fit.noise))  # as if the noise had not been estimated
+        lost = known - fit.shrinkage.log_evidence
+        assert fit.log_likelihood - fit.score == pytest.approx(COST * lost)
 
 
 def test_expected_counts_are_those_of_bayes_rule(rng):

@@ -9,6 +9,7 @@ from looselabels.estimation.noisy_positives import (
     MAX_WRONG,
     _both_tails,
     _estimate_and_interval,
+    _share_of_negatives,
     estimate_noisy_positives,
     positive_with_noise,
     transition_with_wrong_labels,
@@ -129,6 +130,12 @@ def test_with_a_known_share_not_all_labels_are_wrong_and_no_more_than_all_rows_a
     wrong, top = _both_tails(labeled, unlabeled, 0.2, np.array([0.9]))
     assert_allclose(wrong, [0.9])
     assert_allclose(top, [1.0])
+
+
+def test_labels_that_look_like_negative_rows_are_not_all_wrong():
+    labeled, unlabeled = np.array([[50.0, 50.0]]), np.array([[450.0, 450.0]])
+    found = _share_of_negatives(labeled, unlabeled, np.zeros(1))
+    assert_allclose(found, [1 - 1 / 101])  # as in both tails
 
 
 def test_wrong_labels_are_an_estimate_up_to_the_largest_share_and_the_least_one_above_it():

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from looselabels import Transition
 from looselabels.estimation import transition as estimate
+from looselabels.estimation.calibration import Calibration
 from looselabels.estimation.transition import (
     METHODS,
     TransitionEstimate,
@@ -134,6 +135,26 @@ def test_a_calibration_that_lowers_the_objective_is_not_used(monkeypatch, rng):
     objective = estimate_transition(label_proba, labels, design).objective
     assert len(seen) == 2
     assert (np.diff(objective) >= -1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("rounds", "used"),
+    [
+        ([[0.0, 2.0], [2.0, 5.0], [5.0, 5.4]], 3),  # the third gains less than half a nat
+        ([[0.0, 2.0], [1.9, 3.0]], 1),  # the second begins below the first: it is not used
+    ],
+)
+def test_rounds_of_calibration_end_if_they_gain_little_or_begin_lower(rounds, used, monkeypatch):
+    left = iter(rounds)
+
+    def most_likely(class_proba, label_index, *_):
+        return estimate.Found(np.eye(2), next(left))
+
+    monkeypatch.setattr(estimate, "fit_class_calibration", lambda *_, **__: (Calibration(), 0.0))
+    monkeypatch.setattr(estimate, "_expected_mass", lambda *_: (np.eye(2), 0.0))
+    monkeypatch.setattr(estimate, "_most_likely", most_likely)
+    found = estimate_transition(np.eye(2), np.array([0, 1]), NOISE)
+    assert found.objective == [value for values in rounds[:used] for value in values]
 
 
 @pytest.mark.parametrize("method", ["calibrated", "confident"])
@@ -458,6 +479,15 @@ def test_impossible_labels_are_ignored_with_a_warning():
     with pytest.warns(InconsistentLabelWarning, match=r"1 rows have a label .* \(label 2\)"):
         found = estimate_transition(label_proba, labels, design, method="confident", strength=0)
     assert_allclose(found.label_mass, [[2, 0, 0], [0, 1, 0]])
+
+
+def test_an_impossible_label_of_a_row_that_does_not_count_is_no_reason_for_a_warning():
+    label_proba, labels, weight = np.eye(3), np.arange(3), np.array([1.0, 1.0, 0.0])
+    design = np.array([[0.9, 0.1, 0.0], [0.1, 0.9, 0.0]])
+    found = estimate_transition(
+        label_proba, labels, design, method="confident", strength=0, sample_weight=weight
+    )
+    assert_allclose(found.label_mass, [[1, 0, 0], [0, 1, 0]])
 
 
 @pytest.mark.parametrize("method", LIKELIHOOD)
