@@ -184,6 +184,13 @@ def test_a_sheet_is_read_as_text(excel):
         assert row_location(read_table(path), 1) == f"{path}, sheet 'Pets', row 4"
 
 
+def test_only_excel_has_sheets(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("size,kind\n1,cat\n")
+    with pytest.raises(TableError, match=r"data\.csv is CSV, which has no sheets\. Leave --sheet"):
+        read_table(path, sheet="Pets")
+
+
 def test_rows_of_a_sheet_have_its_numbers_unless_there_are_empty_ones(excel):
     for rows, first in ((TABLE, 2), ([TABLE[0], [], *TABLE[1:]], 1)):
         with collect_warnings():

@@ -153,8 +153,10 @@ def _batches(source, n_rows, label):
     """Yield the record batches of a table; raise if it has no header or no rows."""
     count = 0
     with source.open() as stream:
-        read = READERS[source.format(stream)]
-        for batch in read(stream, source, n_rows, label):
+        kind = source.format(stream)
+        if source.sheet is not None and kind != "Excel":
+            raise TableError(f"{source.name} is {kind}, which has no sheets. Leave --sheet out.")
+        for batch in READERS[kind](stream, source, n_rows, label):
             count += len(batch)
             yield batch
     if not count:
