@@ -243,29 +243,34 @@ def _add_estimated_noise(transition, method, scores):
     The noise is that of the labels other than the missing one, whose probability is kept.
     """
     _check_no_noise(method, transition)
-    proba, is_seen = (
-        transition.proba,
-        np.isin(np.arange(len(transition.labels)), scores.seen_labels),
-    )
-    labels = np.flatnonzero(is_seen & _is_given(transition) & proba.any(axis=0))
-    classes = np.flatnonzero(proba[:, labels].any(axis=1))
+    labels, classes = _noisy_part(transition, scores)
     counts = np.ones(len(scores.label_index)) if scores.counts is None else scores.counts
     rows = np.flatnonzero(np.isin(scores.label_index, labels) & (counts > 0))
     if not len(rows):
         raise ValueError(f"noise={method!r} needs rows with labels; y has none. Give a rate.")
-    design = on_simplex(proba[np.ix_(classes, labels)])
+    design = on_simplex(transition.proba[np.ix_(classes, labels)])
     index = np.searchsorted(labels, scores.label_index[rows])
-    given = scores.real(labels, rows), index
-    noise, wrong_share = np.eye(len(proba)), None
+    given = scores.real(labels, rows), index, counts[rows]
     if method == "estimate":
-        known = _positions(scores.class_index, rows, classes, len(proba))
-        found = estimate_noise(*given, counts[rows], design=design, class_index=known)
-        noise[np.ix_(classes, classes)] = found.proba
-        wrong_share = found.wrong_low, found.wrong_high
+        known = _positions(scores.class_index, rows, classes, len(transition.classes))
+        found = estimate_noise(*given, design=design, class_index=known)
+        part, wrong_share = found.proba, (found.wrong_low, found.wrong_high)
     else:
         _check_named(transition, method)
-        noise[np.ix_(classes, classes)] = _noise_by_method(method, *given, counts[rows], design)
+        part, wrong_share = _noise_by_method(method, *given, design), None
+    noise = np.eye(len(transition.classes))
+    noise[np.ix_(classes, classes)] = part
     return transition.with_noise(noise), wrong_share
+
+
+def _noisy_part(transition, scores):
+    """Return the columns of labels that were learned and can be wrong, and the classes with them.
+
+    A class without such a label, such as a negative one, keeps its row of the transition.
+    """
+    is_seen = np.isin(np.arange(len(transition.labels)), scores.seen_labels)
+    labels = np.flatnonzero(is_seen & _is_given(transition) & transition.proba.any(axis=0))
+    return labels, np.flatnonzero(transition.proba[:, labels].any(axis=1))
 
 
 def _positions(class_index, rows, classes, n_classes) -> np.ndarray | None:
