@@ -61,7 +61,8 @@ def average(labels, y):
 
 def fitted(X, y, transition, estimator=None, **parameters):
     estimator = LogisticRegression() if estimator is None else estimator
-    parameters = {"refit": False, "random_state": 0} | parameters  # labels are tested, not classes
+    # labels are tested, not classes; an estimated transition is not tested
+    parameters = {"noise": 0, "refit": False, "random_state": 0} | parameters
     return DecoupledClassifier(estimator, transition, **parameters).fit(X, y)
 
 
