@@ -241,8 +241,8 @@ how_labels_arise = add_options(
         "--noise",
         callback=_noise,
         metavar="RATE",
-        help="Share of wrong labels, such as 0.05; or how to estimate it: estimate, calibrated, "
-        "em, joint, confident.  [default: estimate; 0 with --design or --label-rate]",
+        help=f"Share of wrong labels, such as 0.05; or how to estimate it: {', '.join(NOISE)}.  "
+        "[default: estimate; 0 with --design or --label-rate]",
     ),
     click.option(
         "--design",
