@@ -884,9 +884,8 @@ def test_one_label_and_missing_ones_are_predicted_against_each_other():
     y = np.where(rng.random(300) < 0.4, "cat", None)
     X = np.column_stack([(y == "cat") + rng.standard_normal(300), rng.standard_normal(300)])
     for columns, useless in ((X, False), (X[:, 1:], True)):
-        clf = DecoupledClassifier(
-            GaussianNB(), negative="dog", class_prior={"cat": 0.6}, cv=3, random_state=0
-        )
+        options = {"class_prior": {"cat": 0.6}, "noise": 0, "cv": 3, "random_state": 0}
+        clf = DecoupledClassifier(GaussianNB(), negative="dog", **options)
         (finding,) = (
             one for one in audit(clf.fit(columns, y), y).findings if one.kind == "features"
         )
