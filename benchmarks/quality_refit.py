@@ -207,6 +207,8 @@ def print_means(lines):
         for name, (without, with_it) in pairs.items():
             for key in ((kind, name), ("all", name), (kind, "mean"), ("all", "mean")):
                 differences[key].append(with_it - without)
+    if not differences:
+        return
     kinds, names = (list(dict.fromkeys(column)) for column in zip(*differences, strict=True))
     names.append(names.pop(names.index("mean")))
     print(f"\n| mean difference | {' | '.join(names)} |\n|{'---|' * (1 + len(names))}")

@@ -56,7 +56,8 @@ def _local(n_workers):
     """Start workers on this machine, each with one thread."""
     from distributed import Client, LocalCluster
 
-    options = {"silence_logs": logging.CRITICAL, "dashboard_address": None}
+    # a free port: the usual one may belong to another cluster of the user
+    options = {"silence_logs": logging.CRITICAL, "dashboard_address": ":0"}
     try:
         started = LocalCluster(n_workers, threads_per_worker=1, **options)
     except (OSError, RuntimeError) as error:
