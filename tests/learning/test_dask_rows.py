@@ -206,9 +206,9 @@ def test_single_precision_features_give_predictions_of_the_type_that_is_promised
 def test_several_labels_per_row_are_fitted_in_memory(threads, sample):
     X, labels = sample
     answers = np.column_stack([labels, labels, np.roll(labels, 1)])[:400]
-    expected = classifier(noise=0.0).fit(X[:400], answers)
+    expected = classifier(noise=None).fit(X[:400], answers)
     rows = da.from_array(X[:400], chunks=(150, 2))
-    found = classifier(noise=0.0, max_fit_rows=100).fit(rows, da.from_array(answers, chunks=150))
+    found = classifier(noise=None, max_fit_rows=100).fit(rows, da.from_array(answers, chunks=150))
     assert_allclose(found.class_proba_, expected.class_proba_, atol=1e-6)
     assert_allclose(
         found.predict_proba_given_label(rows, da.from_array(answers, chunks=100)),
