@@ -152,7 +152,7 @@ def test_the_number_of_classes_is_known_without_the_data(name):
 
 
 def test_stored_rows_are_those_of_the_seed(digits, tmp_path):
-    human = digits._replace(human={"human-9": digits.y})
+    human = digits._replace(human={"human-9": digits.y}, human_noise={"human-9": np.eye(10)})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(data, "sample", lambda _loaded, _seed: human)
         data.store_samples(tmp_path, ["digits"], 1)
@@ -163,10 +163,13 @@ def test_stored_rows_are_those_of_the_seed(digits, tmp_path):
     for name in ("X", "y", "X_test", "y_test"):
         np.testing.assert_array_equal(getattr(found, name), getattr(human, name))
     np.testing.assert_array_equal(found.human["human-9"], digits.y)
+    np.testing.assert_array_equal(found.human_noise["human-9"], np.eye(10))
+    assert list(found.human) == ["human-9"]
 
 
 def test_labels_given_by_people_are_a_separate_problem(digits):
-    human = digits._replace(human={"human-9": (digits.y + 1) % 10})
+    noise = np.roll(np.eye(10), 1, axis=1)
+    human = digits._replace(human={"human-9": (digits.y + 1) % 10}, human_noise={"human-9": noise})
     assert "human-9" in problems.kinds_of(human)
     assert "human-9" not in problems.kinds_of(digits)
     problem = problems.make("human-9", human, 20, 0)
@@ -277,9 +280,18 @@ def test_the_true_transition_keeps_labels_missing_at_random(small):
     specified = ours.true_noise(problem)
     missing = np.mean([label is None for label in problem.labels])
     np.testing.assert_allclose(specified.proba[:, -1], missing)
-    known = problem.transition.proba
-    share = known[:, :-1] / known[:, :-1].sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(specified.proba[:, :-1], (1 - missing) * share)
+    noise = np.full((4, 4), 0.2 / 3) + (0.8 - 0.2 / 3) * np.eye(4)
+    np.testing.assert_allclose(specified.proba[:, :-1], (1 - missing) * noise)
+    assert specified.labels == (0, 1, 2, 3, None)
+
+
+@pytest.mark.parametrize("kind", ["asymmetric-30", "uneven-25", "largest-40", "copies"])
+def test_labels_are_drawn_with_the_true_transition(kind):
+    truth = np.repeat(np.arange(4), 20_000)
+    labels = problems._labels(kind, truth, np.random.default_rng(0))
+    meanings = {k: [k] for k in range(4)}
+    shares = problems.observed_transition(labels, truth, meanings, range(4)).proba
+    np.testing.assert_allclose(shares, problems.drawn_noise(kind, truth), atol=0.015)
 
 
 def test_the_audit_of_noisy_labels_is_scored(small, monkeypatch):

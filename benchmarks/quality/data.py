@@ -21,6 +21,7 @@ TEST = ("news", "cifar")  # never used to choose a default
 NAMES = (*DEVELOPMENT, *TEST)
 CIFAR = "286682707101001fbf9ae8919f9b7831ece81249a69d622416133afd8e3f82f0"
 ARRAYS = ("X", "y", "X_test", "y_test")  # in the order of `Data`
+NOISE = " noise"  # ends the name of a stored matrix
 HUMAN = {"human-9": "aggregate", "human-40": "worst"}
 
 
@@ -33,6 +34,7 @@ class Data(NamedTuple):
     X_test: np.ndarray
     y_test: np.ndarray
     human: dict  #: name of the problem → labels of the training rows, given by people
+    human_noise: dict  #: name of the problem → p(label | class) of all people's labels
 
     @property
     def n_classes(self):
@@ -57,7 +59,10 @@ def sample(data, seed) -> Data:
     rows = np.sort(rng.permutation(len(data.y))[:ROWS])
     test = np.sort(np.random.default_rng(0).permutation(len(data.y_test))[:TEST_ROWS])
     human = {name: labels[rows] for name, labels in data.human.items()}
-    return Data(data.name, data.X[rows], data.y[rows], data.X_test[test], data.y_test[test], human)
+    return data._replace(
+        X=data.X[rows], y=data.y[rows], X_test=data.X_test[test], y_test=data.y_test[test],
+        human=human,
+    )  # fmt: skip
 
 
 def store_samples(samples, names, seeds, folder=None):
@@ -67,8 +72,9 @@ def store_samples(samples, names, seeds, folder=None):
         missing = [s for s in range(seeds) if not sample_path(samples, name, s).exists()]
         loaded = load(name, folder) if missing else None
         for seed in missing:
-            _, *arrays, human = sample(loaded, seed)
+            _, *arrays, human, noise = sample(loaded, seed)
             named = dict(zip(ARRAYS, arrays, strict=True)) | human
+            named |= {name + NOISE: proba for name, proba in noise.items()}
             path = sample_path(samples, name, seed)
             with new_file(path, check_parent) as part, open(part, "wb") as file:
                 np.savez_compressed(file, **named)
@@ -79,7 +85,9 @@ def read_sample(samples, name, seed) -> Data:
     """Return the rows that `store_samples` wrote; a process reads them once."""
     with np.load(sample_path(samples, name, seed)) as file:
         arrays = dict(file)
-    return Data(name, *(arrays.pop(key) for key in ARRAYS), human=arrays)
+    main = [arrays.pop(key) for key in ARRAYS]
+    noise = {key.removesuffix(NOISE): arrays.pop(key) for key in list(arrays) if NOISE in key}
+    return Data(name, *main, human=arrays, human_noise=noise)
 
 
 def sample_path(samples, name, seed):
@@ -87,7 +95,7 @@ def sample_path(samples, name, seed):
 
 
 def _from(loaded):
-    return Data(loaded.name, *loaded[1:], human={})
+    return Data(loaded.name, *loaded[1:], human={}, human_noise={})
 
 
 def _digits():
@@ -98,7 +106,7 @@ def _digits():
     order = np.random.default_rng(0).permutation(len(y))
     half = len(y) // 2
     train, test = order[half:], order[:half]
-    return Data("digits", X[train], y[train], X[test], y[test], {})
+    return Data("digits", X[train], y[train], X[test], y[test], {}, {})
 
 
 def _gaussians():
@@ -109,7 +117,7 @@ def _gaussians():
     for n_rows, seed in ((3 * ROWS, 0), (TEST_ROWS, 1)):
         drawn = make_gaussians(n_rows, random_state=seed)
         parts += [drawn.X, np.array([drawn.classes.index(name) for name in drawn.y])]
-    return Data("gaussians", *parts, human={})
+    return Data("gaussians", *parts, human={}, human_noise={})
 
 
 def _topics(news):
@@ -121,7 +129,8 @@ def _topics(news):
     reduce = TruncatedSVD(TOPICS, random_state=0)
     X = reduce.fit_transform(weigh.transform(news.X))
     X_test = reduce.transform(weigh.transform(news.X_test))
-    return Data("news", X.astype(np.float32), news.y, X_test.astype(np.float32), news.y_test, {})
+    X, X_test = X.astype(np.float32), X_test.astype(np.float32)
+    return Data("news", X, news.y, X_test, news.y_test, {}, {})
 
 
 def _cifar(folder):
@@ -135,4 +144,12 @@ def _cifar(folder):
         X, X_test = arrays["X_train"] * scale + offset, arrays["X_test"] * scale + offset
         human = {name: arrays[f"y_train_{kind}"].astype(int) for name, kind in HUMAN.items()}
         y, y_test = arrays["y_train_clean"].astype(int), arrays["y_test"].astype(int)
-    return Data("cifar", X, y, X_test, y_test, human)
+    noise = {name: _shares(y, labels) for name, labels in human.items()}
+    return Data("cifar", X, y, X_test, y_test, human, noise)
+
+
+def _shares(y, labels):
+    """Return the share of each label among the rows of each class."""
+    counts = np.zeros((y.max() + 1, y.max() + 1))
+    np.add.at(counts, (y, labels), 1)
+    return counts / counts.sum(axis=1, keepdims=True)

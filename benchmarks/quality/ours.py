@@ -22,15 +22,20 @@ def with_true_transition(problem, seed, base) -> Answer:
 
 
 def true_noise(problem):
-    """Return the true transition of labeled rows; labels are missing at random, as by default."""
-    known = problem.transition
-    is_named = np.array([label is not None for label in known.labels])
-    n_missing = sum(label is None for label in problem.labels)
-    missing = n_missing / len(problem.labels)
-    noise = known.proba[:, is_named]
-    proba = np.full(known.proba.shape, missing)
-    proba[:, is_named] = (1 - missing) * noise / noise.sum(axis=1, keepdims=True)
-    return Transition(proba, known.classes, known.labels)
+    """Return the transition that the labels were drawn with; some are missing at random.
+
+    Not the shares of the labels in these rows: with few wrong labels, most of their zeros are
+    chance, and would exclude nearly every class but the right one.
+    """
+    labels = [label for label in problem.transition.labels if label is not None]
+    position = [labels.index(name) for name in problem.classes]  # of the label of each class
+    proba = np.zeros((len(problem.classes), len(labels)))
+    proba[:, position] = problem.noise
+    missing = float(np.mean([label is None for label in problem.labels]))
+    if missing:
+        proba = np.column_stack([(1 - missing) * proba, np.full(len(proba), missing)])
+        labels.append(None)
+    return Transition(proba, problem.classes, labels)
 
 
 def on_self_training(problem, seed, base) -> Answer:

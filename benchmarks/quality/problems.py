@@ -8,9 +8,10 @@ of classes.
 from typing import Any, NamedTuple
 
 import numpy as np
-from experiments.problems import make_problem
+from experiments.problems import NOISE, make_problem
 
 from looselabels import Transition
+from looselabels.estimation.errors import equal_errors
 
 PARTIAL = {  # problem → family; a share of each positive class is labeled
     "semi-supervised": "semi-supervised",
@@ -69,6 +70,7 @@ class Problem(NamedTuple):
     specified: Transition | None = (
         None  #: what a user who knows the meaning of the labels specifies
     )
+    noise: np.ndarray | None = None  #: with which wrong labels were drawn: p(label | class)
 
     @property
     def classes(self):
@@ -135,7 +137,7 @@ def make(kind, data, n_labels, seed) -> Problem:
     return Problem(
         data.X, made.labels, made.truth, data.X_test, made.truth_test, meanings,
         observed_transition(made.labels, made.truth, meanings, classes), PARTIAL[kind],
-        made.negative,
+        made.negative, noise=drawn_noise(kind, made.truth) if kind in NOISE else None,
     )  # fmt: skip
 
 
@@ -150,7 +152,11 @@ def observed_transition(labels, truth, meanings, classes):
 def _full(kind, data, n_labels, rng):
     X, X_test = _features(kind, data, rng)
     rows = some_of_each(data.y, n_labels, rng)
-    labels = data.human[kind][rows] if kind in data.human else _labels(kind, data.y[rows], rng)
+    truth = data.y[rows]
+    if kind in data.human:
+        labels, noise = data.human[kind][rows], data.human_noise[kind]
+    else:
+        labels, noise = _labels(kind, truth, rng), drawn_noise(kind, truth)
     if kind == "copies":
         again = np.concatenate([np.arange(len(rows)), rng.permutation(len(rows))[::2]])
         rows, labels = rows[again], labels[again]
@@ -158,7 +164,7 @@ def _full(kind, data, n_labels, rng):
     meanings = {k: [k] for k in classes}
     return Problem(
         X[rows], labels.astype(object), data.y[rows], X_test, data.y_test, meanings,
-        observed_transition(labels, data.y[rows], meanings, classes), FULL[kind],
+        observed_transition(labels, data.y[rows], meanings, classes), FULL[kind], noise=noise,
     )  # fmt: skip
 
 
@@ -177,19 +183,36 @@ def _features(kind, data, rng):
 
 def _labels(kind, truth, rng):
     """Return the labels that `kind` gives to rows of the classes `truth`."""
-    n_classes = int(truth.max()) + 1
+    n_classes, rates = int(truth.max()) + 1, wrong_rates(kind, truth)
+    if not rates.any():
+        return truth
+    is_wrong = rng.random(len(truth)) < rates[truth]
     if kind == "asymmetric-30":
-        return np.where(rng.random(len(truth)) < 0.3, (truth + 1) % n_classes, truth)
-    rates = {  # share of wrong labels in each class
+        return np.where(is_wrong, (truth + 1) % n_classes, truth)
+    other = (truth + rng.integers(1, n_classes, len(truth))) % n_classes
+    return np.where(is_wrong, other, truth)
+
+
+def wrong_rates(kind, truth):
+    """Return the probability that a label is wrong, for each class."""
+    n_classes = int(truth.max()) + 1
+    rates = {
+        **{name: np.full(n_classes, rate) for name, rate in NOISE.items()},
+        "asymmetric-30": np.full(n_classes, 0.3),
         "uneven-25": np.where(np.arange(n_classes) % 2 == 0, 0.25, 0),
         "largest-40": 0.4 * np.eye(n_classes)[np.bincount(truth).argmax()],
         "copies": np.full(n_classes, 0.1),
     }
-    if kind not in rates:
-        return truth
-    is_wrong = rng.random(len(truth)) < rates[kind][truth]
-    other = (truth + rng.integers(1, n_classes, len(truth))) % n_classes
-    return np.where(is_wrong, other, truth)
+    return rates.get(kind, np.zeros(n_classes))
+
+
+def drawn_noise(kind, truth):
+    """Return p(label | class) with which the labels of rows that have one are drawn."""
+    rates = wrong_rates(kind, truth)
+    errors = equal_errors(np.eye(len(rates)))
+    if kind == "asymmetric-30":
+        errors = np.roll(np.eye(len(rates)), 1, axis=1)
+    return np.diag(1 - rates) + rates[:, None] * errors
 
 
 def _coarse(data, n_labels, rng):
