@@ -133,6 +133,7 @@ def test_of_equal_losses_the_first_is_taken():
     noisy += 0.005 - np.mean(noisy - same)  # worse by half a standard error
     assert first_good(np.stack([noisy, same, same]), np.ones(100)) == 0
     assert first_good(np.stack([same + 0.1, same, same]), np.ones(100)) == 1
+    assert first_good(np.stack([same + 1e-15, same]), np.ones(100)) == 0  # rounding
 
 
 def test_rows_that_every_tree_drew_do_not_take_part_in_the_choice():

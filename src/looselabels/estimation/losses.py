@@ -16,6 +16,8 @@ from looselabels.estimation.calibration import (
 )
 from looselabels.estimation.minimization import minimize_smooth
 
+EQUAL = 1e-9  # nats: mean losses that differ by less are equal
+
 
 def label_losses(label_proba, label_index, sample_weight) -> np.ndarray:
     """Return −log p of the given labels after the best correction that needs no classes.
@@ -101,6 +103,8 @@ def class_losses(
 def first_good(losses, weight) -> int:
     """Return the first row of `losses` whose mean is within one standard error of the smallest.
 
+    Means that differ by rounding are equal.
+
     >>> losses = np.array([[0.9, 0.8, 0.9], [0.2, 0.4, 0.4], [0.3, 0.2, 0.3], [0.8, 0.8, 0.9]])
     >>> first_good(losses, np.ones(3))
     1
@@ -109,4 +113,4 @@ def first_good(losses, weight) -> int:
     excess = losses - losses[np.argmin(losses @ weight)]
     mean = excess @ weight
     error = np.sqrt((excess - mean[:, None]) ** 2 @ weight**2)
-    return int(np.flatnonzero(mean <= error)[0])
+    return int(np.flatnonzero(mean <= error + EQUAL)[0])

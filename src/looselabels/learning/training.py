@@ -313,7 +313,8 @@ def _held_out_rows(training: Training):
     is_tested = ~uninformative_labels(design.transition)[design.label_index]
     if design.sample_weight is not None:
         is_tested &= design.sample_weight > 0
-    if is_tested.sum() < MIN_LABELS:
+    counts = np.ones(len(is_tested)) if design.counts is None else design.counts
+    if counts[is_tested].sum() < MIN_LABELS:
         return
     for _, fold in training.explicit_folds():
         held_out = np.isin(np.arange(len(is_tested)), fold)
@@ -321,7 +322,7 @@ def _held_out_rows(training: Training):
         held_out &= np.isin(design.label_index, design.label_index[~held_out])
         if (held_out & is_tested).any() and n_tested < MIN_TESTED:
             yield np.flatnonzero(~held_out), np.flatnonzero(held_out & is_tested)
-            n_tested += np.sum(held_out & is_tested)
+            n_tested += counts[held_out & is_tested].sum()
 
 
 def restrict_folds(folds, rows) -> list:
