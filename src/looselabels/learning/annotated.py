@@ -109,6 +109,7 @@ def count_copies_once(
     same_as = join(pairs, n_annotators)
     once = design.count_once(same_as)
     found = infer_classes(once, class_proba, tol=ROUGH)
+    assert found.accuracy is not None  # it is estimated unless this is turned off
     right, wrong = found.accuracy.beta()
     pairs = unexplained_by_accuracy(pairs, right[same_as], wrong[same_as])
     if not pairs:
@@ -214,9 +215,9 @@ def _apply_model(training, learned, found, calibrate) -> Annotated:
     class_proba = correction.apply(class_proba)
     once, rough = count_copies_once(design, class_proba)
     if once is design:
-        rough = infer_classes(design, class_proba, inference, tol=ROUGH)
+        rough = infer_classes(design, class_proba, inference, tol=ROUGH, accuracy=False)
     elif rough is None:
-        rough = infer_classes(once, class_proba, tol=ROUGH)
+        rough = infer_classes(once, class_proba, tol=ROUGH, accuracy=False)
     return Annotated(once, rough, class_proba, correction, learned.estimator)
 
 

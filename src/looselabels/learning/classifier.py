@@ -423,7 +423,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             raise ValueError(f"X has {_num_samples(X)} rows; Y has {len(design.annotations)}.")
         check_distinct_columns(X)
         validate_data(self, X, skip_check_array=True)
-        found = infer_from_answers(design, rough, tol=ROUGH)
+        found = infer_from_answers(design, rough, tol=ROUGH, accuracy=False)
         labels = design_consensus(design, found.inference)._replace(groups=group_rows(X, groups))
         consensus, fit_params["groups"] = consensus_labels(labels), groups
         with steps(1, 4) as begin:
