@@ -225,7 +225,10 @@ def _sum_classes(values) -> np.ndarray:
 
 
 def _evaluate_sizes(layout: Layout, prior: Prior, totals):
-    """Return log Γ(strength + sum of counts), summed over the rows of a level, and ψ."""
+    """Return log Γ(strength + sum of counts), summed over classes, and ψ of the same.
+
+    At the last level one class stands for all of them.
+    """
     sizes = np.repeat(prior.strength[:, layout.group, None], totals.shape[1], axis=2)
     for level, of_level in enumerate(sizes):
         of_level += counts_at(level, totals)
@@ -254,8 +257,8 @@ def posterior(layout: Layout, prior: Prior, counts) -> Posterior:
 def _cost(layout: Layout, evidence: Evidence, levels) -> np.ndarray:
     """Return Σ_a p(level) Σ_y (ψ(strength + sum of counts) − ψ(strength)) of each group."""
     cost = evidence.of_sizes - evidence.of_strength[:, layout.group, None]
-    cost = levels * np.where(CHANCE[:, None] < 1, cost.sum(axis=2), cost[:, :, 0])
-    return layout.sum_groups(cost, layout.group)
+    cost = np.vstack([_sum_classes(cost[:-1]), cost[-1:, :, 0]])
+    return layout.sum_groups(levels * cost, layout.group)
 
 
 def mean_transitions(layout: Layout, prior: Prior, counts, levels):

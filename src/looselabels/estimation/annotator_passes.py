@@ -157,7 +157,7 @@ class Problem(NamedTuple):
             given = np.zeros((self.answers.n_annotators, counts.shape[1]))
             np.add.at(given, self.annotator[: len(counts)], counts)
             counts = np.vstack([counts, np.maximum(weighted.sum(axis=0) - given, 0)])
-        return counts[self.free]
+        return counts[self.free] if self.fixed else counts
 
     def classes_given(self, logs, class_prior):
         """Return p(class | x, answers) for log T of the estimated slots, and log p(answers)."""
@@ -168,8 +168,10 @@ class Problem(NamedTuple):
 
     def split(self, logs):
         """Return log T of the slots of answers, relative to "no answer", and the log of that."""
-        of_slots = self.known.copy()
-        of_slots[self.free] = logs
+        of_slots = logs
+        if self.fixed:
+            of_slots = self.known.copy()
+            of_slots[self.free] = logs
         if self.answers.missing_label is None:
             return of_slots, 0.0
         listed = self.votes.shape[1]
