@@ -10,6 +10,7 @@ from scipy.stats import beta
 from looselabels.annotations import Answers
 from looselabels.estimation import agreement
 from looselabels.estimation.agreement import (
+    MIN_EQUAL,
     EqualPair,
     _expected_equal,
     _pairs_of_answers,
@@ -103,6 +104,16 @@ def test_equal_answers_are_found_without_an_inference(rng):
     ((first, second, n_rows),) = equal_pairs(copied)
     assert (first, second) == (3, 19)
     assert n_rows == np.sum(copied.annotator == 19)
+
+
+def test_annotators_with_few_answers_change_no_other_pair(rng):
+    answers, *_ = crowd(rng, 1000, 20, 4, per_row=5)
+    copied = with_copy(answers, original=3, copy=19, rows=np.arange(500))
+    few = (copied.annotator < 2) & (copied.row >= 40)
+    rest = Answers(*(x[~few] for x in copied[:3]), *copied[3:])
+    assert np.bincount(rest.annotator).min() < MIN_EQUAL
+    assert equal_pairs(rest) == equal_pairs(copied)
+    assert equal_pairs(copied.take(np.arange(5))) == []
 
 
 @pytest.mark.parametrize("accuracy", [0.8, 0.2])

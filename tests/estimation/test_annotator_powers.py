@@ -65,6 +65,18 @@ def test_answers_in_blocks_have_the_same_likelihood(rng, monkeypatch):
     assert in_blocks[1] == pytest.approx(slope)
 
 
+def test_single_precision_hardly_changes_the_likelihood(rng):
+    others, _, _ = rules(rng)
+    # a specified zero of a transition has the logarithm −230
+    others.logs[0, 0], others.silent[0, 0] = -230, -230
+    value, slope = _log_likelihood(others, Terms.of(others), 0.7, 0.3)
+    terms = Terms.of(others, np.float32)
+    assert terms.rest.dtype == terms.likelihood.dtype == np.float32
+    single = _log_likelihood(others, terms, 0.7, 0.3)
+    assert single[0] == pytest.approx(value, abs=1e-3)
+    assert single[1] == pytest.approx(slope, rel=1e-4)
+
+
 def test_the_start_of_the_search_hardly_matters(rng):
     _, class_proba, answers = repeated_evidence(rng)
     found = infer_from_annotators(class_proba, answers)

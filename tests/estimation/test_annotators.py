@@ -383,6 +383,16 @@ def test_accuracy_intervals_hold_as_often_as_they_say():
     assert 0.85 < np.concatenate(inside).mean() < 0.95
 
 
+def test_classes_are_the_same_if_the_accuracy_is_not_asked_for(rng):
+    answers, *_ = crowd(rng, n_rows=100)
+    found = infer_from_annotators(None, answers)
+    without = infer_from_annotators(None, answers, accuracy=False)
+    assert without.accuracy is None
+    assert_array_equal(without.class_proba_given_label, found.class_proba_given_label)
+    with pytest.raises(ValueError, match="accuracy=True"):
+        annotator_accuracy(without)
+
+
 @pytest.mark.slow
 def test_accuracy_intervals_of_rules_that_abstain_hold_as_often_as_they_say():
     inside, rights = [], np.repeat(np.arange(6), 2)

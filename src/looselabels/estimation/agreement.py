@@ -110,16 +110,20 @@ def equal_pairs(answers: Answers) -> list[EqualPair]:
     """
     from scipy.sparse import csr_array
 
+    n = answers.n_annotators
+    n_answers = np.bincount(answers.annotator, minlength=n)
+    row, who, label = (x[(n_answers >= MIN_EQUAL)[answers.annotator]] for x in answers[:3])
+    if not len(row):
+        return []
+    answers = answers._replace(row=row, annotator=who, label=label)
     _, one, two = _pairs_of_answers(answers)
-    who, n = answers.annotator, answers.n_annotators
-    # sparse matrices add up what has the same place, and sort in linear time
-    both = np.ones(len(one)), (answers.label[one] == answers.label[two]).astype(float)
-    counts = [csr_array((values, (who[one], who[two])), shape=(n, n)) for values in both]
-    first, second = np.repeat(np.arange(n), np.diff(counts[0].indptr)), counts[0].indices
-    n_rows, n_equal = (count.data.astype(np.intp) for count in counts)
-    is_equal = (n_equal == n_rows) & (n_rows >= MIN_EQUAL)
+    # sparse matrices add up what has the same place in linear time; different answers: −inf
+    counted = np.where(label[one] == label[two], 1.0, -np.inf)
+    counts = csr_array((counted, (who[one], who[two])), shape=(n, n))
+    first, second = np.repeat(np.arange(n), np.diff(counts.indptr)), counts.indices
+    n_rows = np.maximum(counts.data, 0).astype(np.intp)
+    is_equal = n_rows >= MIN_EQUAL
     if answers.missing_label is not None:
-        n_answers = np.bincount(who, minlength=answers.n_annotators)
         is_equal &= (n_answers[first] == n_rows) & (n_answers[second] == n_rows)
     found = np.column_stack([first, second, n_rows])[is_equal]
     return [EqualPair(*numbers) for numbers in found.tolist()]

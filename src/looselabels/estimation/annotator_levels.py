@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from looselabels.estimation.log_gamma import log_gamma_and_slope
+from looselabels.estimation.log_gamma import BLOCK, log_gamma_and_slope
 
 CHANCE = np.array([0.0, 0.1, 0.25, 0.45, 0.7, 1.0])  # shares of answers that are chance, by level
 STRENGTHS = (5.0, 10_000.0)  # answers per class that the mean of a level can be worth
@@ -27,7 +27,6 @@ FIRST_STRENGTH = 10.0
 DESIGN_STRENGTH = 30.0  # answers per class that the design is worth, for the common transition
 NO_SHARE = 1e-300  # of a level that does not occur: its logarithm is finite
 DESIGN_NOISE = 0.03  # wrong answers of a competent annotator, before its answers are seen
-BLOCK = 100_000  # numbers per slot, level and class that are evaluated together
 
 
 class Layout(NamedTuple):
@@ -40,32 +39,43 @@ class Layout(NamedTuple):
     right: np.ndarray  #: of bool, the same shape: which label is right for which class
     strength: np.ndarray  #: (n_groups,): pseudocounts per class of a specified design, else NaN
     by_annotator: Any  #: sparse matrix that sums the slots of each annotator
-    by_cell: Any  #: sparse matrix that sums the slots of each group and label
-    cell: np.ndarray  #: of each slot: its group and label as one number
+    by_cell: Any  #: sparse matrix that sums the slots of each cell
+    cell: np.ndarray  #: of each slot
+    group_of_cell: np.ndarray  #: (n_cells,); a cell is a label that someone of a group used
+    label_of_cell: np.ndarray  #: (n_cells,)
+    chance: np.ndarray  #: (n_cells,): p(label) if all labels of the group are equally likely
 
     @classmethod
     def of(cls, annotator, label, group, design, right=None, strength=np.nan) -> "Layout":
         """Return the layout of these slots; by default what a design contains is right."""
         n_groups, _, n_labels = design.shape
-        cell = group[annotator] * n_labels + label
-        sums = _indicator(annotator, len(group)), _indicator(cell, n_groups * n_labels)
+        cells, cell = np.unique(group[annotator] * n_labels + label, return_inverse=True)
+        sums = _indicator(annotator, len(group)), _indicator(cell, len(cells))
         right = design > 0 if right is None else right
         strength = np.broadcast_to(np.asarray(strength, float), n_groups)
-        return cls(annotator, label, group, design, right, strength, *sums, cell)
+        of_cell = np.divmod(cells, n_labels)
+        chance = equal_labels(design)[:, 0][of_cell]
+        slots = annotator, label, group
+        return cls(*slots, design, right, strength, *sums, cell, *of_cell, chance)
+
+    def of_cells(self, values) -> np.ndarray:
+        """Return the numbers of (n_groups, n_classes, n_labels) as (n_cells, n_classes)."""
+        return values[self.group_of_cell, :, self.label_of_cell]
 
     def sum_cells(self, values) -> np.ndarray:
         """Return sums over the annotators of each group, as (n_groups, n_classes, n_labels)."""
-        n_groups, _, n_labels = self.design.shape
-        return (self.by_cell @ values).reshape(n_groups, n_labels, -1).swapaxes(1, 2)
+        sums = np.zeros(self.design.shape)
+        sums[self.group_of_cell, :, self.label_of_cell] = self.by_cell @ values
+        return sums
 
-    def of_slots(self, cells) -> np.ndarray:
+    def of_slots(self, values) -> np.ndarray:
         """Return the numbers of (n_groups, n_classes, n_labels) as (n_slots, n_classes)."""
-        return cells.swapaxes(1, 2).reshape(-1, cells.shape[1]).take(self.cell, axis=0)
+        return self.of_cells(values).take(self.cell, axis=0)
 
-    def sum_groups(self, values) -> np.ndarray:
-        """Return the sums of (n_levels, n_annotators) over each group, (n_levels, n_groups)."""
+    def sum_groups(self, values, group) -> np.ndarray:
+        """Return the sums of (n_levels, n_items) over each group, (n_levels, n_groups)."""
         shape = len(values), len(self.design)
-        place = np.arange(shape[0])[:, None] * shape[1] + self.group
+        place = np.arange(shape[0])[:, None] * shape[1] + group
         return np.bincount(place.ravel(), values.ravel(), shape[0] * shape[1]).reshape(shape)
 
 
@@ -85,6 +95,15 @@ class Prior(NamedTuple):
         """Return strength · mean of each level."""
         return self.strength[:, :, None, None] * self.means(design)
 
+    def of_cells(self, layout) -> tuple[np.ndarray, np.ndarray]:
+        """Return the common transition (n_cells, n_classes), and the pseudocounts of all levels.
+
+        Most groups use few of the labels: all others are left out.
+        """
+        common, chance = layout.of_cells(self.common), CHANCE[:, None, None]
+        means = (1 - chance) * common + chance * layout.chance[:, None]
+        return common, self.strength[:, layout.group_of_cell, None] * means
+
 
 class Evidence(NamedTuple):
     """How likely the counts are at each level, and the slopes of log Γ that tell how to raise it.
@@ -93,9 +112,9 @@ class Evidence(NamedTuple):
     """
 
     logs: np.ndarray  #: (n_levels, n_annotators): log p(counts, level), transitions integrated out
-    of_slots: np.ndarray  #: (n_slots, n_levels − 1, n_classes): ψ(pseudocount + count)
+    of_slots: np.ndarray  #: (n_levels − 1, n_slots, n_classes): ψ(pseudocount + count)
     of_chance: np.ndarray  #: (n_slots,): the same of the last level
-    of_cells: np.ndarray  #: (n_levels, n_groups, n_classes, n_labels): ψ(pseudocount)
+    of_cells: np.ndarray  #: (n_levels, n_cells, n_classes): ψ(pseudocount)
     of_sizes: np.ndarray  #: (n_levels, n_annotators, n_classes): ψ(strength + sum of counts)
     of_strength: np.ndarray  #: (n_levels, n_groups): ψ(strength)
 
@@ -106,7 +125,8 @@ class Posterior(NamedTuple):
     levels: np.ndarray  #: (n_levels, n_annotators): p(level | answers)
     mean_log: np.ndarray  #: (n_slots, n_classes): E[log T_a[y, s]]
     log_evidence: np.ndarray  #: (n_annotators,): log probability of the counts
-    evidence: Evidence  #: what all this follows from
+    drawn: np.ndarray  #: (n_levels, n_cells, n_classes): how ψ rises with the counts
+    cost: np.ndarray  #: (n_levels, n_groups): how ψ of the strengths rises with them
 
 
 def equal_labels(design) -> np.ndarray:
@@ -163,16 +183,16 @@ def log_density(prior: Prior, design) -> float:
 
 def evaluate(layout: Layout, prior: Prior, counts) -> Evidence:
     """Return how likely the counts are under a prior, at each level."""
-    pseudocounts = prior.pseudocounts(layout.design)
-    of_cells, cell_slopes = log_gamma_and_slope(np.where(pseudocounts > 0, pseudocounts, 1))
+    _, pseudocounts = prior.of_cells(layout)
+    of_cells, cell_slopes = log_gamma_and_slope(pseudocounts)
     of_strength, strength_slopes = log_gamma_and_slope(prior.strength)
     of_sizes, size_slopes = _evaluate_sizes(layout, prior, layout.by_annotator @ counts)
     of_answers, slot_slopes, of_chance = _evaluate_slots(layout, pseudocounts, counts)
-    without = np.append(of_cells[:-1].sum(axis=2), of_cells[-1:, :, 0], axis=0)
-    of_answers -= _by_cell(without)[layout.cell]
+    without = np.vstack([_sum_classes(of_cells[:-1]), of_cells[-1:, :, 0]]).T
+    of_answers -= without.take(layout.cell, axis=0)
     n_rows = np.where(CHANCE < 1, counts.shape[1], 1)[:, None]
     logs = np.log(prior.shares)[:, layout.group] + (layout.by_annotator @ of_answers).T
-    logs += n_rows * (of_strength[:, layout.group] - of_sizes)
+    logs += n_rows * of_strength[:, layout.group] - of_sizes
     return Evidence(logs, slot_slopes, of_chance, cell_slopes, size_slopes, strength_slopes)
 
 
@@ -180,49 +200,65 @@ def _evaluate_slots(layout: Layout, pseudocounts, counts):
     """Return log Γ(pseudocount + count), summed over classes, and ψ of the same.
 
     The shapes are (n_slots, n_levels), and those of `Evidence`. All levels are evaluated together,
-    because with few annotators calls of NumPy take longer than the numbers.
+    because with few annotators calls of NumPy take longer than the numbers; of many, a block at a
+    time, because new memory for large arrays takes as long as the numbers.
     """
     n_slots, n_classes = counts.shape
-    cells = _by_cell(pseudocounts[:-1])
-    logs, slopes = np.empty((n_slots, len(CHANCE))), np.empty((n_slots, *cells.shape[1:]))
-    step = max(1, BLOCK // cells[0].size)
+    n_own = len(CHANCE) - 1
+    logs, slopes = np.empty((n_slots, n_own + 1)), np.empty((n_own, n_slots, n_classes))
+    step = max(1, BLOCK // (n_own * n_classes))
     for start in range(0, n_slots, step):
         part = slice(start, start + step)
-        filled = cells.take(layout.cell[part], axis=0)
-        filled += counts[part, None]
-        log_gamma, slopes[part] = log_gamma_and_slope(filled)
-        # a product: NumPy takes several times as long to sum many short rows
-        sums = log_gamma.reshape(-1, n_classes) @ np.ones(n_classes)
-        logs[part, :-1] = sums.reshape(-1, len(CHANCE) - 1)
-    filled = pseudocounts[-1, :, 0].ravel()[layout.cell] + counts.sum(axis=1)
+        filled = pseudocounts[:-1].take(layout.cell[part], axis=1)
+        filled += counts[part]
+        log_gamma, slopes[:, part] = log_gamma_and_slope(filled)
+        logs[part, :-1] = _sum_classes(log_gamma).T
+    filled = pseudocounts[-1, :, 0].take(layout.cell) + counts.sum(axis=1)
     logs[:, -1], of_chance = log_gamma_and_slope(filled)
     return logs, slopes, of_chance
 
 
-def _by_cell(values) -> np.ndarray:
-    """Return numbers of (n_levels, n_groups, …, n_labels) as (n_cells, n_levels, …)."""
-    values = np.moveaxis(values, (1, -1), (0, 1))
-    return values.reshape(-1, *values.shape[2:])
+def _sum_classes(values) -> np.ndarray:
+    """Return the sums over the last axis, as a product: NumPy sums many short rows slowly."""
+    n_classes = values.shape[-1]
+    return (values.reshape(-1, n_classes) @ np.ones(n_classes)).reshape(values.shape[:-1])
 
 
 def _evaluate_sizes(layout: Layout, prior: Prior, totals):
-    """Return log Γ(strength + sum of counts), a mean over classes, and ψ of the same."""
+    """Return log Γ(strength + sum of counts), summed over classes, and ψ of the same.
+
+    At the last level one class stands for all of them.
+    """
     sizes = np.repeat(prior.strength[:, layout.group, None], totals.shape[1], axis=2)
     for level, of_level in enumerate(sizes):
         of_level += counts_at(level, totals)
     log_gamma, slopes = log_gamma_and_slope(sizes)
-    return log_gamma.mean(axis=2), slopes
+    return np.vstack([_sum_classes(log_gamma[:-1]), log_gamma[-1:, :, 0]]), slopes
 
 
 def posterior(layout: Layout, prior: Prior, counts) -> Posterior:
     """Return what the counts say about levels and transitions."""
     evidence = evaluate(layout, prior, counts)
     levels, log_evidence = normalize_logs(evidence.logs)
-    share = levels.T[layout.annotator]
-    mean_log = -(levels[:, :, None] * evidence.of_sizes).sum(axis=0)[layout.annotator]
-    mean_log += np.einsum("sl,sly->sy", share[:, :-1], evidence.of_slots)
-    mean_log += (share[:, -1] * evidence.of_chance)[:, None]
-    return Posterior(levels, mean_log, log_evidence, evidence)
+    share = levels.take(layout.annotator, axis=1)
+    weighted = np.multiply(evidence.of_slots, share[:-1, :, None], out=evidence.of_slots)
+    of_chance = share[-1] * evidence.of_chance
+    drawn = -evidence.of_cells * (layout.by_cell @ share.T).T[:, :, None]
+    for of_level, slopes in zip(drawn, weighted, strict=False):
+        of_level += layout.by_cell @ slopes
+    drawn[-1, :, 0] += layout.by_cell @ of_chance
+    drawn[-1, :, 1:] = 0  # the first class has the numbers of all classes
+    mean_log = weighted.sum(axis=0)
+    mean_log += of_chance[:, None]
+    mean_log -= (levels[:, :, None] * evidence.of_sizes).sum(axis=0).take(layout.annotator, axis=0)
+    return Posterior(levels, mean_log, log_evidence, drawn, _cost(layout, evidence, levels))
+
+
+def _cost(layout: Layout, evidence: Evidence, levels) -> np.ndarray:
+    """Return Σ_a p(level) Σ_y (ψ(strength + sum of counts) − ψ(strength)) of each group."""
+    cost = evidence.of_sizes - evidence.of_strength[:, layout.group, None]
+    cost = np.vstack([_sum_classes(cost[:-1]), cost[-1:, :, 0]])
+    return layout.sum_groups(levels * cost, layout.group)
 
 
 def mean_transitions(layout: Layout, prior: Prior, counts, levels):
@@ -247,38 +283,18 @@ def raise_evidence(layout: Layout, prior: Prior, known: Posterior) -> Prior:
     x₀. So this power counts how often a label was drawn from the mean instead of repeated; means
     and strengths follow in closed form, and the evidence cannot decrease.
     """
-    levels, evidence = known.levels, known.evidence
-    means, first = prior.means(layout.design), prior.strength
-    drawn = first[:, :, None, None] * means * _count_drawn(layout, evidence, levels)
-    cost = evidence.of_sizes - evidence.of_strength[:, layout.group, None]
-    cost = levels * np.where(CHANCE[:, None] < 1, cost.sum(axis=2), cost[:, :, 0])
-    cost = layout.sum_groups(cost)
-    moved = drawn.sum(axis=(2, 3)) / np.maximum(cost, 1e-300)
+    first, cost = prior.strength, known.cost
+    common, pseudocounts = prior.of_cells(layout)
+    drawn = pseudocounts * known.drawn
+    moved = layout.sum_groups(_sum_classes(drawn), layout.group_of_cell) / np.maximum(cost, 1e-300)
     strength = np.where(cost > 1e-9, np.clip(moved, *STRENGTHS), first)
-    competent = (1 - CHANCE)[:, None, None, None] * prior.common / np.where(means > 0, means, 1)
-    common = DESIGN_STRENGTH * with_noise(layout.design, DESIGN_NOISE)
-    common += (drawn * competent).sum(axis=0)
-    common /= common.sum(axis=2, keepdims=True)
-    return _keep_specified(layout, Prior(common, strength, _level_shares(layout, levels)))
-
-
-def _count_drawn(layout: Layout, evidence: Evidence, levels) -> np.ndarray:
-    """Return Σ_a p(level) (ψ(pseudocount + count) − ψ(pseudocount)) of each cell and class.
-
-    The shape is (n_levels, n_groups, n_classes, n_labels); at the last level the first class has
-    the numbers of all classes.
-    """
-    drawn, share = np.zeros_like(evidence.of_cells), levels.T[layout.annotator]
-    n_groups, n_classes, n_labels = layout.design.shape
-    n_own = len(levels) - 1
-    own = evidence.of_slots - _by_cell(evidence.of_cells[:-1])[layout.cell]
-    own *= share[:, :-1, None]
-    own = layout.by_cell @ own.reshape(-1, n_own * n_classes)
-    own = own.reshape(n_groups, n_labels, n_own, n_classes)
-    drawn[:-1] = own.transpose(2, 0, 3, 1)
-    chance = evidence.of_chance - evidence.of_cells[-1, :, 0].ravel()[layout.cell]
-    drawn[-1, :, 0] = (layout.by_cell @ (chance * share[:, -1])).reshape(n_groups, n_labels)
-    return drawn
+    # the part of a label that is not chance: (1 − c) B / mean, where mean = pseudocount / strength
+    competent = (1 - CHANCE)[:, None] * first[:, layout.group_of_cell]
+    drawn_common = common * (competent[:, :, None] * known.drawn).sum(axis=0)
+    new = DESIGN_STRENGTH * with_noise(layout.design, DESIGN_NOISE)
+    new[layout.group_of_cell, :, layout.label_of_cell] += drawn_common
+    new /= new.sum(axis=2, keepdims=True)
+    return _keep_specified(layout, Prior(new, strength, _level_shares(layout, known.levels)))
 
 
 def normalize_logs(logs) -> tuple[np.ndarray, np.ndarray]:
@@ -291,7 +307,7 @@ def normalize_logs(logs) -> tuple[np.ndarray, np.ndarray]:
 
 def _level_shares(layout: Layout, levels) -> np.ndarray:
     """Return how frequent the levels of each group are; each has one annotator to begin with."""
-    shares = layout.sum_groups(levels) + 1
+    shares = layout.sum_groups(levels, layout.group) + 1
     return shares / shares.sum(axis=0)
 
 

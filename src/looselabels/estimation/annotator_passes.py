@@ -32,6 +32,7 @@ from looselabels.estimation.annotator_powers import MAX_NUMBERS, Others, Powers,
 CLASS_STRENGTH = 30.0  # rows per class that equal class shares are worth
 FIRST_NOISE = 0.3  # chance answers of all annotators at the start: a soft majority vote
 BLOCK = 100_000  # answers that are taken together where each has numbers of its own
+PART = 16_384  # numbers per answer and class at a time: new memory for more takes longer than they
 COARSE = 0.03  # if a probability changes by more, passes need not be exact
 MAX_JUMP = 32.0  # longest extrapolation, relative to the change that two passes make
 
@@ -156,7 +157,7 @@ class Problem(NamedTuple):
             given = np.zeros((self.answers.n_annotators, counts.shape[1]))
             np.add.at(given, self.annotator[: len(counts)], counts)
             counts = np.vstack([counts, np.maximum(weighted.sum(axis=0) - given, 0)])
-        return counts[self.free]
+        return counts[self.free] if self.fixed else counts
 
     def classes_given(self, logs, class_prior):
         """Return p(class | x, answers) for log T of the estimated slots, and log p(answers)."""
@@ -167,20 +168,22 @@ class Problem(NamedTuple):
 
     def split(self, logs):
         """Return log T of the slots of answers, relative to "no answer", and the log of that."""
-        of_slots = self.known.copy()
-        of_slots[self.free] = logs
+        of_slots = logs
+        if self.fixed:
+            of_slots = self.known.copy()
+            of_slots[self.free] = logs
         if self.answers.missing_label is None:
             return of_slots, 0.0
         listed = self.votes.shape[1]
         silent = of_slots[listed:]
         return of_slots[:listed] - silent[self.annotator[:listed]], silent.sum(axis=0)
 
-    def without_own_answers(self, found: Pass, start: Powers):
+    def without_own_answers(self, found: Pass, start: Powers, accuracy=True):
         """Return p(class | x, answers) from transitions without the row's own answers.
 
-        Also return how likely each answer is, if it is right and if it is wrong, for the class that
-        x and the other annotators say the row has, and the powers of the evidence, which are looked
-        for from `start`.
+        Also return the powers of the evidence, which are looked for from `start`, and with
+        `accuracy` how likely each answer is, if it is right and if it is wrong, for the class that
+        x and the other annotators say the row has.
         """
         guess, class_proba = found.guess, found.class_proba
         known = self._known_transitions(found)
@@ -188,8 +191,8 @@ class Problem(NamedTuple):
         some = self._rows_for_powers()
         of_some = self._kept_answers(some, class_proba, known)
         powers = fit_powers(self._others(some, of_some, log_prior, known), start)
-        right, wrong = self.right_and_wrong(guess)
-        kept_out, chances = np.empty_like(class_proba), np.empty((2, self.votes.nnz))
+        shares = self.right_and_wrong(guess) if accuracy else []
+        kept_out, chances = np.empty_like(class_proba), np.empty((len(shares), self.votes.nnz))
         for rows in _blocks(self.votes):
             # one block of all rows is the usual case
             kept_answers = of_some if rows == some else self._kept_answers(rows, class_proba, known)
@@ -197,33 +200,47 @@ class Problem(NamedTuple):
             of_x = np.log(guess.class_prior) if self.log_proba is None else self.log_proba[rows]
             kept_out[rows], _ = _normalize_rows(powers.combine(of_x, log_prior, scores))
             # without powers: a consensus that is less certain makes nobody less accurate
-            others, _ = _normalize_rows((of_x + scores)[row] - kept)
-            block = slice(*self.votes.indptr[[rows.start, rows.stop]])
-            chances[0, block] = np.einsum("ay,ay->a", others, right[slot])
-            chances[1, block] = np.einsum("ay,ay->a", others, wrong[slot])
-        return kept_out, chances, powers
+            scores, first = of_x + scores, self.votes.indptr[rows.start]
+            for part in _parts(kept) if shares else ():
+                others, _ = _normalize_rows(scores.take(row[part], axis=0) - kept[part])
+                place = slice(first + part.start, first + part.stop)
+                for share, chance in zip(shares, chances, strict=True):
+                    of_answers = share.take(slot[part], axis=0)
+                    chance[place] = np.einsum("ay,ay->a", others, of_answers)
+        return kept_out, powers, chances
 
     def _known_transitions(self, found: Pass):
-        """Return E[T] and the answers that it is known by, of all slots, and log T of silence."""
-        mean, size = np.exp(self.known), np.ones_like(self.known)
+        """Return the answers that T is known by, by label and in all, and log T of silence.
+
+        The quotient of the first two is E[T]; they have one row per slot.
+        """
+        filled, size = np.exp(self.known), np.ones_like(self.known)
         guess, layout = found.guess, self.layout
-        mean[self.free], sizes = mean_transitions(layout, guess.prior, guess.counts, found.levels)
-        size[self.free] = sizes[layout.annotator]
+        mean, sizes = mean_transitions(layout, guess.prior, guess.counts, found.levels)
+        size[self.free] = sizes.take(layout.annotator, axis=0)
+        filled[self.free] = mean * size[self.free]
         silent = np.zeros((self.answers.n_annotators, mean.shape[1]))
         if self.answers.missing_label is not None:
-            silent = np.log(mean[self.votes.shape[1] :])
-        return mean, size, silent
+            listed = self.votes.shape[1]
+            silent = np.log(filled[listed:] / size[listed:])
+        return filled, size, silent
 
     def _kept_answers(self, rows, class_proba, known):
         """Return slot and row of the answers of some rows, their log T, and its sum per row.
 
         The transitions are those that follow without the row itself.
         """
-        mean, size, silent = known
+        filled, size, silent = known
         slot, row, sums = _answers_of(self.votes, rows)
-        own = class_proba[rows][row] * (self.weight[rows][row] * self.free[slot])[:, None]
-        kept = np.log(np.maximum(mean[slot] * size[slot] - own, IMPOSSIBLE))
-        kept -= np.log(size[slot] - own)
+        weight = self.weight[rows][row] * self.free[slot]
+        kept = np.empty((len(slot), class_proba.shape[1]))
+        for part in _parts(kept):
+            own = class_proba[rows].take(row[part], axis=0) * weight[part, None]
+            rest = filled.take(slot[part], axis=0) - own
+            rest /= size.take(slot[part], axis=0) - own
+            kept[part] = np.log(np.maximum(rest, IMPOSSIBLE))
+        if self.answers.missing_label is None:
+            return slot, row, kept, sums @ kept
         scores = sums @ (kept - silent[self.annotator[slot]]) + silent.sum(axis=0)
         return slot, row, kept, scores
 
@@ -309,6 +326,12 @@ def _blocks(votes):
     n_rows, per_row = votes.shape[0], max(1, votes.nnz // max(votes.shape[0], 1))
     size = max(1, BLOCK // per_row)
     yield from (slice(i, min(i + size, n_rows)) for i in range(0, n_rows, size))
+
+
+def _parts(numbers):
+    """Yield slices of the rows of an array that have few numbers each."""
+    step = max(1, PART // numbers.shape[1])
+    yield from (slice(i, min(i + step, len(numbers))) for i in range(0, len(numbers), step))
 
 
 def _answers_of(votes, rows):

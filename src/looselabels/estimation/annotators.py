@@ -102,7 +102,7 @@ class AnnotatorInference(NamedTuple):
     class_proba_given_label: np.ndarray  #: (n_rows, n_classes): p(class | x, all answers of a row)
     class_prior: np.ndarray  #: (n_classes,): class shares, the mean of the above
     n_answers: np.ndarray  #: (n_annotators,)
-    accuracy: RightAnswers  #: how often the answers of each annotator are right
+    accuracy: RightAnswers | None  #: how often answers are right; None: it was not asked for
     layout: Layout  #: which annotators used which labels; their groups and designs
     counts: np.ndarray  #: (n_slots, n_classes): expected number of such answers for each class
     prior: Prior  #: what is expected of annotators, from which their transitions are shrunk
@@ -154,6 +154,7 @@ def infer_from_annotators(
     sample_weight=None,
     start: AnnotatorInference | None = None,
     resume=False,
+    accuracy=True,
     tol=1e-3,
     max_iter=200,
 ) -> AnnotatorInference:
@@ -182,6 +183,8 @@ def infer_from_annotators(
         An earlier result for the same answers and designs, to start from.
     resume : bool
         Whether `start` is from the same `class_proba`, so that the passes can go on where it ended.
+    accuracy : bool
+        Whether to estimate how often the answers of each annotator are right.
     tol : float
         Converged if no probability changes by more in one pass.
     max_iter : int
@@ -218,7 +221,7 @@ def infer_from_annotators(
         objective += [first.objective, second.objective]
         if change <= tol or len(objective) >= max_iter:
             powers = INDEPENDENT if start is None else start.powers
-            return _result(problem, second, objective, change, tol, powers)
+            return _result(problem, second, objective, change, tol, powers, accuracy)
         third = problem.next_guess(second)
         jumped = problem.run_pass(extrapolate(first.guess, second.guess, third))
         best = jumped if jumped.objective >= second.objective else second
@@ -227,17 +230,20 @@ def infer_from_annotators(
         first = problem.next_pass(best, at_once=change > COARSE)
 
 
-def _result(problem: Problem, last: Pass, objective, change, tol, powers: Powers):
+def _result(problem: Problem, last: Pass, objective, change, tol, powers: Powers, accuracy):
     """Return the result, with classes from transitions without the row's own answers."""
-    class_proba, (right, wrong), powers = problem.without_own_answers(last, powers)
+    class_proba, powers, chances = problem.without_own_answers(last, powers, accuracy)
     votes, weight = problem.votes, problem.weight
     annotator, n_annotators = problem.annotator[votes.indices], problem.answers.n_annotators
-    of_answers = np.repeat(weight, np.diff(votes.indptr))
+    right = None
+    if accuracy:
+        of_answers = np.repeat(weight, np.diff(votes.indptr))
+        right = count_right(annotator, chances[0], chances[1], of_answers, n_annotators)
     return AnnotatorInference(
         class_proba_given_label=class_proba,
         class_prior=weight @ class_proba / weight.sum(),
         n_answers=np.bincount(annotator, minlength=n_annotators),
-        accuracy=count_right(annotator, right, wrong, of_answers, n_annotators),
+        accuracy=right,
         layout=problem.layout,
         counts=last.guess.counts,
         prior=last.guess.prior,
@@ -314,6 +320,8 @@ def annotator_accuracy(found: AnnotatorInference, level=0.9, max_confusions=3) -
     """
     from scipy.special import betaincinv
 
+    if found.accuracy is None:
+        raise ValueError("The accuracy was not estimated: infer_from_annotators(…, accuracy=True).")
     confusions = _most_frequent_confusions(found, max_confusions)
     a, b = found.accuracy.beta()
     low, high = betaincinv(a, b, (1 - level) / 2), betaincinv(a, b, (1 + level) / 2)
@@ -328,8 +336,10 @@ def _most_frequent_confusions(found: AnnotatorInference, most) -> list[list]:
     slot, y = np.nonzero(wrong > 0.5)
     who, label, mass = layout.annotator[slot], layout.label[slot], wrong[slot, y]
     order = np.lexsort((label, y, -mass, who))
+    ends = np.cumsum(np.bincount(who, minlength=len(layout.group)))
+    rank = np.arange(len(who)) - np.append(0, ends)[who[order]]
+    order = order[rank < most]
     confusions: list[list] = [[] for _ in layout.group]
     for a, k, s, m in zip(*(x[order].tolist() for x in (who, y, label, mass)), strict=True):
-        if len(confusions[a]) < most:
-            confusions[a].append((k, s, round(m / max(int(found.n_answers[a]), 1), 4)))
+        confusions[a].append((k, s, round(m / max(int(found.n_answers[a]), 1), 4)))
     return confusions

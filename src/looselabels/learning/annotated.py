@@ -51,7 +51,8 @@ from looselabels.transition import Transition
 
 MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
 SMALL_CHANGE = 0.02  # of p(class | x, answers), as a mean over rows: no further round
-ROUGH = 0.03  # tolerance of an inference that another one follows
+FIRST_ROUGH = 0.2  # tolerance of an inference that knows no features yet
+ROUGH = 0.03  # tolerance of a later inference that another one follows
 QUALITY = ("answers", "accuracy", "low", "high", "confusions", "copy_of")
 # Chance answers that are added before x says something about the annotators: with one answer per
 # row nobody disagrees, the answers look better than they are, and x would be believed too little.
@@ -109,6 +110,7 @@ def count_copies_once(
     same_as = join(pairs, n_annotators)
     once = design.count_once(same_as)
     found = infer_classes(once, class_proba, tol=ROUGH)
+    assert found.accuracy is not None  # it is estimated unless this is turned off
     right, wrong = found.accuracy.beta()
     pairs = unexplained_by_accuracy(pairs, right[same_as], wrong[same_as])
     if not pairs:
@@ -214,9 +216,9 @@ def _apply_model(training, learned, found, calibrate) -> Annotated:
     class_proba = correction.apply(class_proba)
     once, rough = count_copies_once(design, class_proba)
     if once is design:
-        rough = infer_classes(design, class_proba, inference, tol=ROUGH)
+        rough = infer_classes(design, class_proba, inference, tol=ROUGH, accuracy=False)
     elif rough is None:
-        rough = infer_classes(once, class_proba, tol=ROUGH)
+        rough = infer_classes(once, class_proba, tol=ROUGH, accuracy=False)
     return Annotated(once, rough, class_proba, correction, learned.estimator)
 
 
