@@ -162,7 +162,8 @@ def main(only, samples, **options):
 def print_one_table(samples, kinds, compare, *, seeds, jobs, quick):
     """Print one table of pairs, for all data, and means over the data."""
     names, kinds = (DEVELOPMENT[:1], kinds[:1]) if quick else (NAMES, kinds)
-    print_means(run_all(names, 1 if quick else seeds, kinds, samples, jobs, (compare,)))
+    found = run_all(names, 1 if quick else seeds, kinds, samples, jobs, (compare,))
+    print_means(found, all_bases=compare is compare_noise)
 
 
 def print_tables(samples, *, seeds, jobs, quick):
@@ -199,18 +200,23 @@ def run_all(names, seeds, kinds, samples, jobs, compared):
     return Parallel(jobs, batch_size=1)(work)
 
 
-def print_means(lines):
-    """Print all pairs, and mean differences: a line per kind of labels, a column per name."""
+def print_means(lines, all_bases=True):
+    """Print all pairs, and mean differences: a line per kind of labels, a column per name.
+
+    If the names are bases, there is a mean over all of them.
+    """
     _print_pairs(lines)
     differences = defaultdict(list)
     for _, kind, pairs in lines:
         for name, (without, with_it) in pairs.items():
-            for key in ((kind, name), ("all", name), (kind, "mean"), ("all", "mean")):
-                differences[key].append(with_it - without)
+            for column in (name, "mean") if all_bases else (name,):
+                differences[kind, column].append(with_it - without)
+                differences["all", column].append(with_it - without)
     if not differences:
         return
     kinds, names = (list(dict.fromkeys(column)) for column in zip(*differences, strict=True))
-    names.append(names.pop(names.index("mean")))
+    if all_bases:
+        names.append(names.pop(names.index("mean")))
     print(f"\n| mean difference | {' | '.join(names)} |\n|{'---|' * (1 + len(names))}")
     for kind in sorted(kinds, key="all".__eq__):
         means = (np.nanmean(differences[kind, name]) for name in names)

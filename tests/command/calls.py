@@ -23,7 +23,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("skops")
 pytest.importorskip("jinja2")
 
-QUICK = ("--model", "kernel", "--noise", "0.1")
+QUICK = ("--model", "kernel", "--noise", "0.1", "--no-refit")
 WRITTEN = ["labels.csv", "model", "report.html", "summary.json", "transition.json"]
 HOSTILE_TEXT = [
     *("a\nb", "a\r\nb", "cr\rcr", 'say "hi"', '"', "a,b", " padded ", "\t", "é", "🦆", "\u202eRTL"),
@@ -52,7 +52,7 @@ def fitted_animals(frame=None, **options):
     labels = Labels("species", **{"noise": 0.1, **options})
     features, X = Features.fit_transform(frame, label="species", impute=True)
     y = read_labels(frame, labels)
-    clf = fit(X, y, labels, model="kernel")
+    clf = fit(X, y, labels, model="kernel", refit=False)
     return SimpleNamespace(frame=frame, labels=labels, features=features, X=X, y=y, clf=clf)
 
 

@@ -22,7 +22,7 @@ import click
 import numpy as np
 import pytest
 
-from looselabels import Transition, __version__
+from looselabels import DecoupledClassifier, Transition, __version__
 from looselabels._files import DAY
 from looselabels.command import cli, fitting, models, results
 from looselabels.command.cli import run
@@ -261,7 +261,7 @@ def test_each_model_finds_wrong_labels_and_predicts(name):
     frame = animals(90, wrong=0.08)
     frame.loc[3, "size"] = None
     frame.to_csv("data.csv", index=False)
-    words = ("--label", "species", "--noise", "0.08", "--model", name, "--jobs", "1")
+    words = ("--label", "species", "--noise", "0.08", "--model", name, "--jobs", "1", "--no-refit")
     found = called("audit", "data.csv", *words)
     assert found.code == 0, found.err
     classes = np.where(np.arange(90) % 2, "dog", "cat")
@@ -448,9 +448,21 @@ def test_excel_safe_marks_names_that_would_run_and_no_number():  # fault 105
     assert called("predict", "data-audit/model", "data.csv", "--excel-safe").out.count("'=cmd") > 40
 
 
+@pytest.mark.parametrize(
+    ("word", "refit"), [((), True), (("--refit",), True), (("--no-refit",), False)]
+)
+def test_models_learn_the_classes_unless_they_should_not(word, refit, monkeypatch):
+    passed = []
+    monkeypatch.setattr(fitting, "fit", lambda *_, **options: passed.append(options) or 1 / 0)
+    Path("data.csv").write_text(CSV)
+    called("fit", "data.csv", "--label", "species", *word)
+    assert passed[0]["refit"] is refit
+    assert DecoupledClassifier().refit is True  # one default for the command and the classifier
+
+
 def test_jobs_and_seed_are_passed_on():
     Path("data.csv").write_text(CSV)
-    words = ("fit", "data.csv", "--label", "species", "--noise", "0.1", "--force")
+    words = ("fit", "data.csv", "--label", "species", "--noise", "0.1", "--no-refit", "--force")
     stored = []
     for seed in ("1", "1", "2"):
         assert called(*words, "--seed", seed, "--jobs", "1").code == 0

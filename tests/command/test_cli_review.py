@@ -15,7 +15,17 @@ pytestmark = pytest.mark.usefixtures("folder")  # each test works in an empty fo
 
 CLASSES = {"cat": "cat", "dog": "dog"}
 SOURCES = {"web": {"meanings": CLASSES, "noise": 0.2}, "lab": {"meanings": {"pet": ["cat", "dog"]}}}
-CHOSEN = ("--label", "species", "--model", "kernel", "--noise", "0.1", "--features", "size,weight")
+CHOSEN = (
+    "--label",
+    "species",
+    "--model",
+    "kernel",
+    "--no-refit",
+    "--noise",
+    "0.1",
+    "--features",
+    "size,weight",
+)
 APPLY = ("apply", "data.csv", "decisions.csv", "--label", "species")
 
 
@@ -86,7 +96,17 @@ def test_id_and_show_choose_columns(page):
 def test_the_identifier_is_no_feature_unless_it_is_named():
     frame = named().assign(name=np.arange(100) * 7 % 100)
     frame.to_csv("data.csv", index=False)
-    words = ("audit", "data.csv", "--label", "species", "--noise", "0.1", "--model", "kernel")
+    words = (
+        "audit",
+        "data.csv",
+        "--label",
+        "species",
+        "--noise",
+        "0.1",
+        "--model",
+        "kernel",
+        "--no-refit",
+    )
     for more, used in (((), 2), (("--features", "size,name"), 2), (("--features", "name"), 1)):
         found = called(*words, "--id", "name", "--json", "--force", *more)
         assert json.loads(found.out)["columns"]["used"] == used
@@ -307,7 +327,7 @@ def test_rows_of_several_sources_are_reviewed_applied_and_audited_again(page):
     frame["species"] = np.where(frame["from"] == "lab", "pet", frame["species"])
     frame.to_csv("data.csv", index=False)
     Path("both.json").write_text(json.dumps({"sources": SOURCES}))
-    words = ("--label", "species", "--model", "kernel", "--features", "size,weight")
+    words = ("--label", "species", "--model", "kernel", "--no-refit", "--features", "size,weight")
     words += ("--id", "name", "--source", "from", "--design", "both.json", "--force", "--json")
     found = called("audit", "data.csv", *words, "--accept-above", "0.9")
     assert found.code == 0, found.err
@@ -334,7 +354,7 @@ def test_a_class_of_the_design_that_no_label_names_is_decided_applied_and_known(
     frame.to_csv("data.csv", index=False)
     meanings = {"dog": "dog", "canine": ["dog", "wolf"], "cat": "cat"}
     Path("coarse.json").write_text(json.dumps({"meanings": meanings, "noise": 0.1}))
-    words = ("--label", "species", "--model", "kernel", "--features", "size,weight")
+    words = ("--label", "species", "--model", "kernel", "--no-refit", "--features", "size,weight")
     words += ("--design", "coarse.json", "--force", "--json")
     assert called("audit", "data.csv", *words).code == 0
     lines = reviewed(page, lambda record: "wolf" if record["label"] == "canine" else None)
@@ -354,7 +374,17 @@ def test_unlabeled_rows_that_were_left_are_known_to_be_of_the_negative_class(pag
     is_cat = np.arange(200) % 2 == 0
     frame["species"] = np.where(is_cat & (np.arange(200) % 4 == 0), "cat", None)
     frame.to_csv("data.csv", index=False)
-    words = ("--label", "species", "--negative", "dog", "--model", "kernel", "--id", "name")
+    words = (
+        "--label",
+        "species",
+        "--negative",
+        "dog",
+        "--model",
+        "kernel",
+        "--no-refit",
+        "--id",
+        "name",
+    )
     words += ("--features", "size,weight", "--force", "--json")
     found = called("audit", "data.csv", *words)
     assert found.code == 0, found.err
@@ -382,7 +412,8 @@ def test_apply_says_how_to_audit_again_also_with_a_class_that_is_never_labeled(p
     frame = named(100, wrong=0)
     frame["species"] = np.where(np.arange(100) % 3 == 0, "cat", None)
     frame.to_csv("data.csv", index=False)
-    words = ("--label", "species", "--negative", "a dog", "--model", "kernel", "--force")
+    words = ("--label", "species", "--negative", "a dog", "--model", "kernel", "--no-refit")
+    words = (*words, "--force")
     assert called("audit", "data.csv", *words).code == 0
     row = page["rows"][0]
     reviewed({"rows": [row]}, lambda _: "a dog", "my decisions.csv")

@@ -25,7 +25,7 @@ MIN_ROWS_FOR_THREADS = 10_000  # with fewer rows, BLAS and boosting are faster w
 
 def fit(
     X, y, labels: Labels, *, model="auto", groups=None, known_classes=None, seed=0, n_jobs=None,
-    max_fit_rows=MAX_FIT_ROWS,
+    max_fit_rows=MAX_FIT_ROWS, refit=True,
 ) -> DecoupledClassifier:  # fmt: skip
     """Return a classifier fitted to features and labels.
 
@@ -33,19 +33,19 @@ def fit(
     "kernel" or "boosting". `known_classes` has the class of each reviewed row and None elsewhere.
     """
     clf = _classifier(_estimator(model, X, seed, n_jobs), y, labels, seed, n_jobs)
-    clf.set_params(max_fit_rows=max_fit_rows)
+    clf.set_params(max_fit_rows=max_fit_rows, refit=refit)
     with _threads(model, len(X)):
         return clf.fit(X, y, groups=groups, known_classes=known_classes)
 
 
 def fit_answers(
-    X, annotations: Annotations, *, model="auto", groups=None, seed=0, n_jobs=None
+    X, annotations: Annotations, *, model="auto", groups=None, seed=0, n_jobs=None, refit=True
 ) -> DecoupledClassifier:
     """Return a classifier fitted to several answers per row; X is None without features."""
     if X is None:
         return DecoupledClassifier(random_state=seed).fit(None, annotations)
     estimator = _estimator(model, X, seed, n_jobs)
-    clf = DecoupledClassifier(estimator, n_jobs=n_jobs, random_state=seed)
+    clf = DecoupledClassifier(estimator, refit=refit, n_jobs=n_jobs, random_state=seed)
     with _threads(model, len(X)):
         return clf.fit(X, annotations, groups=groups)
 
@@ -119,7 +119,6 @@ def _classifier(estimator, y, labels, seed, n_jobs):
         negative=labels.negative if transition is None else None,
         noise=noise,
         class_prior=labels.class_prior,
-        refit=False,  # with a refit, fewer of the suggested classes in the demo are correct
         n_jobs=n_jobs,
         random_state=seed,
     )

@@ -38,12 +38,13 @@ def repeatable_command() -> str:
         source = context.get_parameter_source(name)
         if source is not click.core.ParameterSource.COMMANDLINE or name in WITHOUT_EFFECT:
             continue
-        option = [] if name == "data" else [f"--{name.replace('_', '-')}"]
+        no = "no-" if value is False else ""
+        option = [] if name == "data" else [f"--{no}{name.replace('_', '-')}"]
         for one in value if isinstance(value, tuple) else (value,):
             is_path = is_feature_file(one) if name == "features" else name in PATHS and one != "-"
             is_path |= name == "merge" and Path(one).is_file()
             one = Path(one).absolute().name if is_path else one
-            words += option if one is True else [*option, str(one)]
+            words += option if isinstance(one, bool) else [*option, str(one)]
     return " ".join(map(shell_word, words))
 
 
@@ -342,6 +343,13 @@ about_model = add_options(
         default="auto",
         show_default=True,
         help="Classifier to fit; auto: forest or linear, whichever predicts the labels better.",
+    ),
+    click.option(
+        "--refit/--no-refit",
+        default=True,
+        show_default=True,
+        help="Whether models also learn the inferred classes, if this predicts the labels of "
+        "held-out rows better. --no-refit is several times as fast.",
     ),
     click.option(
         "--max-fit-rows",

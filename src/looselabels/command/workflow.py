@@ -118,6 +118,7 @@ def fit_answers(frame, annotations, options, notes):
             groups=groups,
             seed=options["seed"],
             n_jobs=options["jobs"],
+            refit=options["refit"],
         )
     return clf, X, features
 
@@ -162,6 +163,7 @@ def fit(frame, y, labels, options, notes, proba=None, known_classes=None):
             seed=seed,
             n_jobs=jobs,
             max_fit_rows=options["max_fit_rows"],
+            refit=options["refit"],
         )
     if clf.n_fit_rows_ < len(X):
         notes.append(
