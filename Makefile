@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Tests of one file run in one process: they share what is slow to make.
+PARALLEL := -n auto --maxprocesses 8 --dist loadfile
 
 .PHONY: help demo test lint types check-slow test-oldest test-newest test-engines docs package bench mutants fuzz quality reproduce reproduce-quick clean
 
@@ -13,7 +15,7 @@ demo: $(VENV)/.demo  ## Install, and audit the labels of the built-in digits
 	$(BIN)/looselabels demo
 
 test: lint types  ## Run lint, type checks, doctests and tests (under 10 minutes)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -28,12 +30,12 @@ check-slow: $(VENV)/.test $(VENV)/.bench $(VENV)/.docs $(VENV)/.package  ## Run 
 test-oldest:  ## Run the tests with the oldest supported versions (Python 3.11)
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet -e '.[test]' -c tests/oldest.txt
-	.venv-oldest/bin/python -m pytest
+	.venv-oldest/bin/python -m pytest $(PARALLEL)
 
 test-newest:  ## Run the tests with the newest versions (PYTHON=python3.13)
 	$(PYTHON) -m venv .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -e '.[test]'
-	.venv-newest/bin/python -m pytest
+	.venv-newest/bin/python -m pytest $(PARALLEL)
 
 test-engines:  ## Run the code of docs/scale.md with Spark (needs Java), Ray, LightGBM and XGBoost
 	$(PYTHON) -m venv .venv-engines

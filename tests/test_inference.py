@@ -458,7 +458,7 @@ def test_labels_of_known_classes_are_counted():
 def test_soft_classes_blur_task_2_and_conditioning_on_the_label_repairs_it():
     rng = np.random.default_rng(0)
     truth = np.array([[0.8, 0.2], [0.3, 0.7]])
-    positive = rng.beta(1, 1, 200_000)
+    positive = rng.beta(1, 1, 100_000)
     class_proba = np.column_stack([positive, 1 - positive])
     classes = (rng.random(len(positive)) > positive).astype(int)
     labels = (rng.random(len(positive)) > truth[classes, 0]).astype(int)

@@ -178,7 +178,7 @@ def test_cross_validation_needs_no_classes():
 
 def test_grid_search_needs_no_classes():
     search = GridSearchCV(
-        DecoupledClassifier(LogisticRegression()),
+        DecoupledClassifier(LogisticRegression(), refit=False),
         {"strength": [10, np.inf], "estimator__C": [1e-6, 1.0]},
         scoring=neg_label_log_loss,
         cv=LabelStratifiedKFold(3, random_state=0),

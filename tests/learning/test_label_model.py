@@ -110,7 +110,7 @@ def test_noise_is_not_estimated_twice_where_labels_do_not_name_classes():
         clf.fit(np.arange(20.0)[:, None], ["x", "y"] * 10)
 
 
-@pytest.mark.parametrize("n_positive", [1, 7])
+@pytest.mark.parametrize("n_positive", [1, pytest.param(7, marks=pytest.mark.slow)])
 def test_the_label_rate_is_found_if_a_class_has_no_labels(n_positive):
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
