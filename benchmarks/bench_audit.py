@@ -1,6 +1,6 @@
 """Time `looselabels audit`, step by step, relative to the cross-predictions that it makes.
 
-python benchmarks/bench_audit.py [--quick] [--rows 20000] [--model linear]
+python benchmarks/bench_audit.py [--quick] [--rows 20000] [--model linear] [--no-refit]
 
 Seconds are processor time of all threads: on shared cores they vary less than elapsed time.
 """
@@ -45,10 +45,13 @@ def write_table(file, n_rows):
 
 
 class Timer:
-    """The seconds of each step that an audit reports, and of each cross-prediction within."""
+    """The seconds of each step that an audit reports, and of the cross-predictions within.
+
+    These are of labels (`Training.score`), and in a refit of classes (`Training.learn`).
+    """
 
     def __init__(self):
-        self.seconds, self.predictions = Counter(), []
+        self.seconds, self.predictions, self.calls = Counter(), Counter(), Counter()
         self.words, self.since = "", process_time()
 
     def tell(self, _, words):
@@ -56,28 +59,31 @@ class Timer:
         self.seconds[self.words] += now - self.since
         self.words, self.since = words, now
 
-    def timed(self, score):
-        @wraps(score)
-        def timed_score(training):
+    def timed(self, predict, what):
+        @wraps(predict)
+        def timed_predict(training, *arguments):
             begin = process_time()
-            found = score(training)
-            name = type(training.estimator).__name__
-            self.predictions.append((name, process_time() - begin))
+            found = predict(training, *arguments)
+            took, key = process_time() - begin, f"{what}, {type(training.estimator).__name__}"
+            self.seconds[self.words] -= took
+            self.predictions[key] += took
+            self.calls[key] += 1
             return found
 
-        return timed_score
+        return timed_predict
 
 
-def audit(file, model):
+def audit(file, *options):
     """Run the command on a table; return its timer and the elapsed seconds."""
-    words = ["audit", str(file), "--label", "label", "-o", str(file.with_suffix(""))]
-    timer, score, begin = Timer(), Training.score, perf_counter()
-    Training.score = timer.timed(score)
+    words = ["audit", str(file), "--label", "label", "-o", str(file.with_suffix("")), *options]
+    timer, score, learn, begin = Timer(), Training.score, Training.learn, perf_counter()
+    Training.score = timer.timed(score, "labels")
+    Training.learn = timer.timed(learn, "classes")
     try:
         with listen(timer.tell), redirect_stderr(StringIO()):
-            code = run([*words, "--model", model])
+            code = run(words)
     finally:
-        Training.score = score
+        Training.score, Training.learn = score, learn
     if code:
         raise SystemExit(f"The command failed with code {code}.")
     return timer, perf_counter() - begin
@@ -93,8 +99,7 @@ def start_seconds():
 
 def print_table(timer, elapsed):
     """Print each cross-prediction, the other steps, their ratio, and reading and writing."""
-    cross = sum(took for _, took in timer.predictions)
-    timer.seconds["predicting labels"] -= cross
+    cross = sum(timer.predictions.values())
     rest = {words: took for words, took in timer.seconds.items() if words and words not in FILES}
 
     def row(name, took, target=""):
@@ -102,15 +107,15 @@ def print_table(timer, elapsed):
 
     print("\n| step | processor time | ratio to the cross-predictions | target |")
     print("|---|---|---|---|")
-    for number, (name, took) in enumerate(timer.predictions, start=1):
-        row(f"cross-prediction {number}: {name}", took)
+    for name, took in timer.predictions.items():
+        row(f"{timer.calls[name]} × cross-prediction of {name}", took)
     for words, took in rest.items():
         row(NAMES.get(words, words), took)
     row("all of these", cross + sum(rest.values()), f"≤ {MOST}")
     for words in FILES:
         row(words, timer.seconds[words])
     row("starting Python and importing", start_seconds())
-    print(f"\nCross-predictions: {len(timer.predictions)}. Elapsed: {elapsed:.1f} s.")
+    print(f"\nElapsed: {elapsed:.1f} s.")
 
 
 def main():
@@ -118,12 +123,14 @@ def main():
     parser.add_argument("--quick", action="store_true", help="few rows, to test the script")
     parser.add_argument("--rows", type=int, default=5_000)
     parser.add_argument("--model", default="auto", help="as in looselabels audit")
+    parser.add_argument("--no-refit", action="store_true", help="as in looselabels audit")
     given = parser.parse_args()
+    options = ["--model", given.model, *(["--no-refit"] if given.no_refit else [])]
     n_rows = 600 if given.quick else given.rows
     with TemporaryDirectory() as folder:
         for name, n in (("warm-up.csv", 500), ("table.csv", n_rows)):  # compiles the kernels
             write_table(Path(folder) / name, n)
-            timer, elapsed = audit(Path(folder) / name, given.model)
+            timer, elapsed = audit(Path(folder) / name, *options)
     print(machine())
     print(f"\n{n_rows:,} rows × {N_COLUMNS} columns, {N_LABELS} labels, {WRONG:.0%} of them wrong")
     print_table(timer, elapsed)

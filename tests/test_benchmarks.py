@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
             ["stream | joint", "stream | known T", "linear", "table | audit", "dask"],
         ),
         ("bench_classifier.py", ["out of bag", "3 folds"]),
-        ("bench_audit.py", ["cross-prediction 2", "auditing", "all of these", "saving"]),
+        ("bench_audit.py", ["cross-prediction of classes", "auditing", "all of these", "saving"]),
         ("quality_noise.py", ["wine | forest", "wine | linear", "classes"]),
         ("quality_refit.py", ["digits | coarse | linear", "digits | coarse | default forest"]),
         ("quality_draws.py", ["digits | multi-positive | 9 | linear", "error of class shares"]),
