@@ -108,7 +108,7 @@ def print_table(timer, elapsed):
     print("\n| step | processor time | ratio to the cross-predictions | target |")
     print("|---|---|---|---|")
     for name, took in timer.predictions.items():
-        row(f"{timer.calls[name]} × cross-prediction of {name}", took)
+        row(f"cross-prediction of {name}, {timer.calls[name]} ×", took)
     for words, took in rest.items():
         row(NAMES.get(words, words), took)
     row("all of these", cross + sum(rest.values()), f"≤ {MOST}")
