@@ -51,8 +51,7 @@ from looselabels.transition import Transition
 
 MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
 SMALL_CHANGE = 0.02  # of p(class | x, answers), as a mean over rows: no further round
-FIRST_ROUGH = 0.2  # tolerance of an inference that knows no features yet
-ROUGH = 0.03  # tolerance of a later inference that another one follows
+ROUGH = 0.03  # tolerance of an inference that another one follows
 QUALITY = ("answers", "accuracy", "low", "high", "confusions", "copy_of")
 # Chance answers that are added before x says something about the annotators: with one answer per
 # row nobody disagrees, the answers look better than they are, and x would be believed too little.

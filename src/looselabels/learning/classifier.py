@@ -31,7 +31,7 @@ from looselabels.estimation.sampling import MAX_FIT_ROWS
 from looselabels.estimation.weighting import multiply_weights
 from looselabels.inference import condition_on_label
 from looselabels.learning.annotated import (
-    FIRST_ROUGH,
+    ROUGH,
     annotator_quality,
     annotator_transitions,
     consensus_labels,
@@ -423,7 +423,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             raise ValueError(f"X has {_num_samples(X)} rows; Y has {len(design.annotations)}.")
         check_distinct_columns(X)
         validate_data(self, X, skip_check_array=True)
-        found = infer_from_answers(design, rough, tol=FIRST_ROUGH, accuracy=False)
+        found = infer_from_answers(design, rough, tol=ROUGH, accuracy=False)
         labels = design_consensus(design, found.inference)._replace(groups=group_rows(X, groups))
         consensus, fit_params["groups"] = consensus_labels(labels), groups
         with steps(1, 4) as begin:
