@@ -51,8 +51,7 @@ from looselabels.transition import Transition
 
 MAX_ROUNDS = 4  # of learning the classes; each is one prediction of all rows out of sample
 SMALL_CHANGE = 0.02  # of p(class | x, answers), as a mean over rows: no further round
-ROUGH = 0.06  # tolerance of an inference that another one follows
-FINE = 0.003  # tolerance of the last one: more passes change no score (benchmarks/annotators)
+ROUGH = 0.03  # tolerance of an inference that another one follows
 QUALITY = ("answers", "accuracy", "low", "high", "confusions", "copy_of")
 # Chance answers that are added before x says something about the annotators: with one answer per
 # row nobody disagrees, the answers look better than they are, and x would be believed too little.
@@ -180,9 +179,7 @@ def learn_from_answers(
 def _finish(found) -> Annotated:
     """Return the same with an inference that has converged."""
     return found._replace(
-        inference=infer_classes(
-            found.design, found.class_proba, found.inference, resume=True, tol=FINE
-        )
+        inference=infer_classes(found.design, found.class_proba, found.inference, resume=True)
     )
 
 
