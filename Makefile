@@ -14,7 +14,7 @@ help:  ## Show the targets
 demo: $(VENV)/.demo  ## Install, and audit the labels of the built-in digits
 	$(BIN)/looselabels demo
 
-test: lint types  ## Run lint, type checks, doctests and tests (under 10 minutes)
+test: lint types  ## Run lint, type checks, doctests and tests (about 10 minutes)
 	$(BIN)/python -m pytest $(PARALLEL)
 
 lint: $(VENV)/.test

@@ -413,7 +413,7 @@ def test_apply_says_how_to_audit_again_also_with_a_class_that_is_never_labeled(p
     frame["species"] = np.where(np.arange(100) % 3 == 0, "cat", None)
     frame.to_csv("data.csv", index=False)
     words = ("--label", "species", "--negative", "a dog", "--model", "kernel", "--no-refit")
-    words = (*words, "--force")
+    words += ("--force",)
     assert called("audit", "data.csv", *words).code == 0
     row = page["rows"][0]
     reviewed({"rows": [row]}, lambda _: "a dog", "my decisions.csv")

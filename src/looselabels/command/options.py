@@ -349,7 +349,7 @@ about_model = add_options(
         default=True,
         show_default=True,
         help="Whether models also learn the inferred classes, if this predicts the labels of "
-        "held-out rows better. --no-refit is several times as fast.",
+        "held-out rows better. --no-refit is faster.",
     ),
     click.option(
         "--max-fit-rows",
