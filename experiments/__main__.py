@@ -38,7 +38,11 @@ def _names(_context, _parameter, value):
 )  # fmt: skip
 @click.option("--skip-paper", is_flag=True, help="Do not run the method of the paper.")
 @click.option("--device", help="Compute kernel sums with PyTorch on this device, e.g. cuda.")
-def run(experiment, quick, data, out, seeds, only_problem, only_labels, skip_paper, device):
+@click.option(
+    "--jobs", type=click.IntRange(1), default=1, show_default=True,
+    help="Number of cells to run at the same time, each on one core; 1: one cell on all cores.",
+)  # fmt: skip
+def run(experiment, quick, data, out, seeds, only_problem, only_labels, skip_paper, device, jobs):
     """Run the missing parts of each EXPERIMENT (default: all experiments)."""
     from experiments.grids import GRIDS, RESULTS, run_grid, run_table
     from experiments.results import locked
@@ -54,7 +58,7 @@ def run(experiment, quick, data, out, seeds, only_problem, only_labels, skip_pap
                 run_table(name, folder)
                 continue
             run_grid(
-                name, folder, data=data, quick=quick, device=device, seeds=seeds,
+                name, folder, data=data, quick=quick, device=device, jobs=jobs, seeds=seeds,
                 problems=only_problem, counts=only_labels, skip_paper=skip_paper,
             )  # fmt: skip
 

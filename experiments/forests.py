@@ -45,7 +45,7 @@ def looselabels_forest_rows(data, problem, cell):
     fitted, seconds = {}, {}
     for name, parameters in settings.items():
         start = time.perf_counter()
-        forest = BalancedForestClassifier(n_jobs=-1, random_state=cell.seed)
+        forest = BalancedForestClassifier(random_state=cell.seed)
         clf = DecoupledClassifier(forest, **parameters, refit=1, random_state=cell.seed)
         fitted[name] = clf.fit(data.X, problem.labels)
         seconds[name] = time.perf_counter() - start
@@ -74,13 +74,11 @@ def forest_label_proba(X, index, X_test, label_weights, n_labels, seed):
     """Return the out-of-bag label_proba of the training rows, and label_proba of the test rows."""
     weight = label_weights[index]
     rows = np.flatnonzero(weight > 0)  # rows without weight are left out
-    forest = RandomForestClassifier(
-        N_TREES, min_samples_leaf=MIN_LEAF, n_jobs=-1, random_state=seed
-    )
+    forest = RandomForestClassifier(N_TREES, min_samples_leaf=MIN_LEAF, random_state=seed)
     forest.fit(X if len(rows) == len(index) else X[rows], index[rows], sample_weight=weight[rows])
     unseen = np.zeros((len(index), len(forest.classes_)))
     # This equals oob_decision_function_ of scikit-learn, which uses one core only.
-    parts = Parallel(-1, prefer="threads", return_as="generator")(
+    parts = Parallel(prefer="threads", return_as="generator")(
         delayed(_predict_unseen)(tree, X, rows[drawn])
         for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True)
     )

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
 from experiments import simulated, transitions
@@ -58,7 +59,7 @@ def cells_of(name, *, quick=False, seeds=3, problems=(), counts=(), skip_paper=F
     )
 
 
-def run_grid(name, folder, *, data=None, quick=False, device=None, **chosen):
+def run_grid(name, folder, *, data=None, quick=False, device=None, jobs=1, **chosen):
     """Run the cells that are missing in the results; each is written when it is done."""
     experiment, results = GRIDS[name], Results(folder, name).recover()
     cells = cells_of(name, quick=quick, **chosen)
@@ -70,18 +71,38 @@ def run_grid(name, folder, *, data=None, quick=False, device=None, **chosen):
     run_cell = runner(experiment.model, loaded, missing, device)
     common = {"data": experiment.data, "model": experiment.model, **made_by()}
     taken: dict = {}
-    for done, cell in enumerate(missing, start=1):
-        start = time.perf_counter()
-        with threadpool_limits(
-            1, user_api="blas"
-        ):  # the products are too small for several threads
-            rows = run_cell(cell)
+    left = set(missing)
+    for done, (cell, rows, seconds) in enumerate(run_cells(run_cell, missing, jobs), start=1):
         known = {"problem": cell.problem, "labels_a_class": cell.labels_a_class, "seed": cell.seed}
         results.append(cell, [{**common, **known, **row} for row in rows])
-        taken.setdefault(cell.setting, []).append(time.perf_counter() - start)
-        left = time_left(missing[done:], taken)
-        seconds = f"{taken[cell.setting][-1]:.1f} s"
-        print_progress(f"{name}: {done} of {len(missing)}, {cell}: {seconds}; {left}")
+        taken.setdefault(cell.setting, []).append(seconds)
+        left.remove(cell)
+        end = f"{cell}: {seconds:.1f} s; {time_left(left, taken, jobs)}"
+        print_progress(f"{name}: {done} of {len(missing)}, {end}")
+
+
+def run_cells(run_cell, cells, jobs):
+    """Yield (cell, rows, seconds) for each cell when it is done.
+
+    One cell at a time uses all cores. Several at a time run in processes of one core each, and
+    those with the most labels start first, because they take longest.
+    """
+    if jobs > 1:
+        cells = sorted(cells, key=lambda cell: -cell.labels_a_class)
+    n_threads = -1 if jobs == 1 else 1
+    tasks = (delayed(_timed)(run_cell, cell, n_threads) for cell in cells)
+    return Parallel(jobs, return_as="generator_unordered")(tasks)
+
+
+def _timed(run_cell, cell, n_threads):
+    start = time.perf_counter()
+    # One thread for matrix products: they are too small for several.
+    with (
+        threadpool_limits(1, user_api="blas"),
+        parallel_config(backend="threading", n_jobs=n_threads),
+    ):
+        rows = run_cell(cell)
+    return cell, rows, time.perf_counter() - start
 
 
 def runner(model, data, cells, device=None):

@@ -13,8 +13,9 @@ def duration(seconds):
     return f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
 
 
-def time_left(cells, taken):
+def time_left(cells, taken, jobs=1):
     """Estimate how long `cells` will take; `taken` lists the past durations of each setting."""
     means = {setting: sum(times) / len(times) for setting, times in taken.items()}
     longest = max(means.values())
-    return f"about {duration(sum(means.get(cell.setting, longest) for cell in cells))} left"
+    seconds = sum(means.get(cell.setting, longest) for cell in cells) / jobs
+    return f"about {duration(seconds)} left"

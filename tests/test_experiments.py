@@ -125,9 +125,9 @@ def run(tmp_path, monkeypatch):
         score = cell.labels_a_class / 1000
         return [common | {"method": name, "macro_f1": score} for name in ("baseline", "inferred")]
 
-    def run():
+    def run(*options):
         run.cells = []
-        return entry([*ONE_PROBLEM, "--out", str(tmp_path)])
+        return entry([*ONE_PROBLEM, "--out", str(tmp_path), *options])
 
     monkeypatch.setattr(grids, "load", lambda *_: None)
     monkeypatch.setattr(grids, "run_forest_cell", cell_rows)
@@ -144,6 +144,15 @@ def test_a_second_run_runs_no_cell(run):
     assert run.cells == []
     assert run.path.read_bytes() == whole
     assert len(results.read_rows(run.path)) == 20
+
+
+def test_several_cells_at_a_time_give_the_same_rows(run):
+    run()
+    one_at_a_time = run.path.read_text().splitlines()
+    run.path.unlink()
+    assert run("--jobs", "2") == 0
+    assert run.cells == []  # they ran in other processes
+    assert sorted(run.path.read_text().splitlines()) == sorted(one_at_a_time)
 
 
 def test_a_file_that_was_cut_off_anywhere_is_completed_to_the_same_table(run):
