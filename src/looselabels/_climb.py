@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 ROUNDING = 1e-13  # relative; a smaller decrease of the objective can be rounding
+FIRST_ACCURACY = 1e-4  # nats, of the rows in the first pass; later passes are more accurate
 FINEST = 1e-14  # nats; the best accuracy of a row in double precision
 SMALL_ENTRY = 1e-2  # an entry of T counts as small below this, and
 SMALL_SHARE = 0.05  # if its class has at most this share of the label
@@ -24,6 +25,58 @@ MAX_RATE = 0.5  # of convergence; a small entry moves at most to 1 / (1 − 0.5)
 
 def _do_nothing():
     """Take the place of `keep` and `restore` if `solve` has no state."""
+
+
+class _Search:
+    """Where the search is: the transition, the pass over the rows for it, and all objectives."""
+
+    def __init__(self, solve, pseudocounts, keep, restore):
+        self.solve, self.pseudocounts = solve, pseudocounts
+        self.keep, self.restore = keep, restore
+        self.objectives: list[float] = []
+
+    def go_to(self, transition, found):
+        """Continue from this transition and its pass."""
+        self.transition, self.found = transition, found
+        self.objectives.append(self.objective(transition, found))
+
+    def objective(self, transition, found):
+        return found.objective + transition_prior(transition, self.pseudocounts)
+
+    @property
+    def mass(self):
+        return self.found.label_mass + self.pseudocounts
+
+    @property
+    def growth(self):
+        return growth_bound(self.mass, self.transition)
+
+    def is_lower(self, transition, found):
+        """Return whether the objective is lower than before, by more than rounding, or NaN."""
+        rounding = ROUNDING * (self.mass.sum() + abs(self.objectives[-1]))
+        return not self.objective(transition, found) >= max(self.objectives) - rounding
+
+    def solve_without_loss(self, transition, accuracy):
+        """Return the pass for a transition and its accuracy, or None if it lowers the objective.
+
+        The transition is an EM step, which an exact pass never finds lower. A rough pass can, and
+        so can one that starts from the rows of a rejected proposal. Then the rows are solved again,
+        exactly, from the rows that were kept.
+        """
+        for precision in (accuracy, min(accuracy, FINEST)):
+            found = self.solve(transition, precision)
+            if not self.is_lower(transition, found):
+                return found, precision
+            self.restore()
+        return None, accuracy
+
+    def solve_again(self, accuracy):
+        """Replace the last pass by a more accurate one for the same transition."""
+        self.keep()
+        found, _ = self.solve_without_loss(self.transition, accuracy)
+        if found is not None:
+            self.objectives.pop()
+            self.go_to(self.transition, found)
 
 
 def climb(
@@ -43,60 +96,32 @@ def climb(
     Returns the transition, the last pass, the objective after each pass, and whether the transition
     is stationary.
     """
-
-    def value(found, transition):
-        return found.objective + transition_prior(transition, pseudocounts)
-
-    def lowest():
-        """Return the lowest objective that differs from the best one only by rounding."""
-        size = (found.label_mass + pseudocounts).sum() + abs(objectives[-1])
-        return max(objectives) - ROUNDING * size
-
-    def advance(candidate, accuracy):
-        """Return the pass for `candidate` and its accuracy, or None if it lowers the objective.
-
-        An exact pass never lowers it. A rough one can, and so can one that starts from the rows of
-        a rejected proposal. Then the rows are solved again, exactly, from the rows saved.
-        """
-        for precision in (accuracy, min(accuracy, FINEST)):
-            after = solve(candidate, precision)
-            if value(after, candidate) >= lowest():
-                return after, precision
-            restore()
-        return None, accuracy
-
-    accuracy = used = 1e-4  # of the rows; increased as the transition converges
-    found = solve(transition, accuracy)
-    objectives, trail = [value(found, transition)], [transition]
-    while len(objectives) < max_iter:
-        mass = found.label_mass + pseudocounts
-        growth = growth_bound(mass, transition)
+    search = _Search(solve, pseudocounts, keep, restore)
+    accuracy = used = FIRST_ACCURACY
+    search.go_to(transition, solve(transition, accuracy))
+    trail = [transition]  # the last steps, for an extrapolation
+    while len(search.objectives) < max_iter:
+        growth = search.growth
         if growth <= tol and accuracy <= tol:
             if used == accuracy:
-                return transition, found, objectives, True
+                return search.transition, search.found, search.objectives, True
             break  # the last pass was too accurate to notice rows with several optima
         accuracy = used = min(accuracy, max(growth / 10, tol))
-        proposal, small = faster_step(found.label_mass, pseudocounts, transition)
+        proposal, small = faster_step(search.found.label_mass, pseudocounts, search.transition)
         trail.append(proposal)
         if len(trail) == 3:
             proposal, trail = _extrapolated(trail, small), []
         keep()
-        attempt = solve(proposal, accuracy)
-        if not value(attempt, proposal) >= lowest():
-            proposal, trail = normalize_rows(mass, transition), []
-            attempt, used = advance(proposal, accuracy)
-        if attempt is None:
+        found = solve(proposal, accuracy)
+        if search.is_lower(proposal, found):
+            proposal, trail = normalize_rows(search.mass, search.transition), []
+            found, used = search.solve_without_loss(proposal, accuracy)
+        if found is None:
             break
-        transition, found = proposal, attempt
-        trail = trail or [transition]
-        objectives.append(value(found, transition))
-    keep()
-    attempt, _ = advance(transition, tol)
-    if attempt is not None:
-        found = attempt
-        objectives[-1] = value(found, transition)
-    stationary = growth_bound(found.label_mass + pseudocounts, transition) <= tol
-    return transition, found, objectives, stationary
+        search.go_to(proposal, found)
+        trail = trail or [proposal]
+    search.solve_again(tol)
+    return search.transition, search.found, search.objectives, search.growth <= tol
 
 
 def faster_step(label_mass, pseudocounts, transition):
