@@ -221,12 +221,12 @@ def _both_ends(low, high):
 def _warn_if_uncertain(found, design):
     """Warn if the labels leave open how many of them are wrong, and say what would help."""
     if not found.is_certain:
-        names = design.transition.classes
+        names, (low, high) = design.transition.classes, found.wrong_interval
         warnings.warn(
-            f"Too few rows are clearly {listed(names[:-1])} or clearly {short_repr(names[-1])}: "
-            f"up to {found.wrong_interval[1]:.0%} of the labels can be wrong. They were assumed to "
-            "be right. If you know the share of wrong labels, specify it as noise, such as 0.1; 0 "
-            "means that all are right.",
+            f"Too few rows are clearly {listed(names[:-1])} or clearly {short_repr(names[-1])} to "
+            f"tell how many labels are wrong: any share from {low:.0%} to {high:.0%} would "
+            "fit. All labels were taken as right. If you know the share of wrong labels, specify "
+            "it as noise, such as 0.1; noise=0 means that all are right.",
             IdentifiabilityWarning,
             stacklevel=2,
         )
