@@ -14,7 +14,7 @@ from looselabels.learning.forest import draw_sizes
 from looselabels.learning.trees import (
     Draws,
     LeafChoice,
-    ancestors_of_size,
+    ancestors_of_sizes,
     first_good,
     grow,
     node_values,
@@ -166,7 +166,7 @@ def test_a_small_node_has_the_nearest_ancestor_with_enough_rows():
     for k in range(nodes.node_count):
         for child in (nodes.children_left[k], nodes.children_right[k]):
             parent[child] = k
-    found = ancestors_of_size(tree, 10)
+    (found,) = ancestors_of_sizes(tree, [10])
     for node in range(nodes.node_count):
         expected = node
         while nodes.n_node_samples[expected] < 10:
@@ -177,8 +177,9 @@ def test_a_small_node_has_the_nearest_ancestor_with_enough_rows():
 def test_every_node_has_one_row_and_none_has_more_rows_than_the_root():
     X, y = overlapping_classes(50)
     tree = DecisionTreeClassifier(random_state=0).fit(X, y)
-    assert_array_equal(ancestors_of_size(tree, 1), np.arange(tree.tree_.node_count))
-    assert_array_equal(ancestors_of_size(tree, 51), 0)
+    smallest, largest = ancestors_of_sizes(tree, [1, 51])
+    assert_array_equal(smallest, np.arange(tree.tree_.node_count))
+    assert_array_equal(largest, 0)
 
 
 def test_node_values_are_what_the_tree_predicts():
@@ -247,7 +248,7 @@ def test_the_leaf_size_is_chosen_by_predictions_of_trees_that_did_not_draw_a_row
     assert_allclose(seen[0], expected, rtol=1e-12)
     assert grown.leaf_size == 5
     for tree, values in zip(grown.trees, grown.values, strict=True):
-        assert_array_equal(values, node_values(tree)[ancestors_of_size(tree, 5)])
+        assert_array_equal(values, node_values(tree)[ancestors_of_sizes(tree, [5])[0]])
 
 
 def test_without_a_choice_trees_are_left_as_they_are():

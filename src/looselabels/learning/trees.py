@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
@@ -38,6 +39,7 @@ class Draws(NamedTuple):
     """How each tree draws its rows: so many of each stratum, with these probabilities."""
 
     strata: list  #: for each label: its rows with weight, and the probability of each
+    sums: list  #: for each label: cumulative sums of these probabilities
     sizes: np.ndarray  #: rows that a tree draws of each label
     groups: np.ndarray | None = None  #: the group of each row
 
@@ -48,20 +50,25 @@ class Draws(NamedTuple):
         for k in range(n_labels):
             rows = np.flatnonzero((label_index == k) & (sample_weight > 0))
             strata.append((rows, sample_weight[rows] / sample_weight[rows].sum()))
-        return cls(strata, draw_sizes(np.array([len(rows) for rows, _ in strata])), groups)
+        sums = [np.cumsum(p) / np.cumsum(p)[-1] for _, p in strata]
+        return cls(strata, sums, draw_sizes(np.array([len(rows) for rows, _ in strata])), groups)
 
     def rows(self, seed) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of one tree's draw, and how many times each is in it."""
         rng = np.random.default_rng(seed)
-        pairs = zip(self.strata, self.sizes, strict=True)
+        strata = zip(self.strata, self.sums, self.sizes, strict=True)
         if self.groups is None or not self._has_groups_to_split(self.groups):
-            drawn = [rng.choice(rows, size, p=p) for (rows, p), size in pairs]
+            # what rng.choice(rows, size, p=p) does, after checking p for every tree anew
+            drawn = [
+                rows[sums.searchsorted(rng.random(size), side="right")]
+                for (rows, _), sums, size in strata
+            ]
         else:
             n_groups = int(self.groups.max()) + 1
             times = np.bincount(rng.integers(n_groups, size=n_groups), minlength=n_groups)
             drawn = [
                 _draw_evenly(rng, rows, p * times[self.groups[rows]], p, size)
-                for (rows, p), size in pairs
+                for (rows, p), _, size in strata
             ]
         return np.unique(np.concatenate(drawn), return_counts=True)
 
@@ -130,32 +137,42 @@ def node_values(tree) -> np.ndarray:
     return value.reshape(len(value), -1)
 
 
-def ancestors_of_size(tree, size) -> np.ndarray:
-    """Return for each node the nearest one, itself or an ancestor, that holds `size` rows."""
+def ancestors_of_sizes(tree, sizes) -> list[np.ndarray]:
+    """Return for each node the nearest one, itself or an ancestor, that holds so many rows.
+
+    One array per size; sizes increase.
+    """
     nodes = tree.tree_
-    inner = np.flatnonzero(nodes.children_left >= 0)
-    parent = np.zeros(nodes.node_count, dtype=np.intp)
-    parent[nodes.children_left[inner]] = parent[nodes.children_right[inner]] = inner
-    at = np.arange(nodes.node_count)
-    while len(small := np.flatnonzero((nodes.n_node_samples[at] < size) & (at > 0))):
-        at[small] = parent[at[small]]
-    return at
+    n_rows, left, right = nodes.n_node_samples, nodes.children_left, nodes.children_right
+    inner = np.flatnonzero(left >= 0)
+    parent = np.zeros(len(left), dtype=np.intp)
+    parent[left[inner]] = parent[right[inner]] = inner
+    at, found = np.arange(len(left)), []
+    for size in sizes:
+        while len(small := np.flatnonzero((n_rows[at] < size) & (at > 0))):
+            at[small] = parent[at[small]]
+        found.append(at.copy())
+    return found
 
 
-def _grow_tree(tree, X, target, draws, tried, X_tried):
+def _grow_tree(tree, X, target, draws, tried, X_tried, check_input):
     """Return the tree, and its prediction of the rows `tried` for each leaf size."""
     rows, times = draws.rows(tree.random_state)
-    tree.fit(X[rows], target[rows], sample_weight=times)
+    # `grow` has checked the parameters: for each tree anew it takes as long as growing a small one
+    with config_context(skip_parameter_validation=True):
+        tree.fit(X[rows], target[rows], sample_weight=times, check_input=check_input)
     if tried is None:
         return tree, np.zeros(1)
-    leaf, value = tree.apply(X_tried, check_input=False), node_values(tree)
-    predicted = np.stack([value[ancestors_of_size(tree, size)[leaf]] for size in LEAF_SIZES])
-    predicted[:, np.isin(tried, draws.with_groups(rows))] = 0
+    leaf, value = tree.tree_.apply(X_tried), node_values(tree)
+    predicted = np.stack([value[above[leaf]] for above in ancestors_of_sizes(tree, LEAF_SIZES)])
+    is_drawn = np.zeros(X.shape[0], dtype=bool)
+    is_drawn[draws.with_groups(rows)] = True
+    predicted[:, is_drawn[tried]] = 0
     return tree, predicted
 
 
 def _predict_tree(tree, values, X):
-    return values[tree.apply(X, check_input=False)]
+    return values[tree.tree_.apply(X)]
 
 
 def _predict_unseen(tree, values, X, draws):
@@ -179,8 +196,12 @@ def grow(new_tree, X, target, draws, choice, *, n_trees, n_jobs, random_state) -
     """Grow trees on draws of rows, and choose their leaf size unless `choice` is None."""
     tried, X_tried = (None, None) if choice is None else (choice.rows, X[choice.rows])
     seeds = check_random_state(random_state).randint(2**31 - 1, size=n_trees)
+    trees = [new_tree(seed) for seed in seeds.tolist()]
+    trees[0]._validate_params()
+    # Trees must look for missing values, and sort the columns of sparse rows.
+    check_input = issparse(X) or bool(np.isnan(X).any())
     # In the order of the trees, so that sums are the same for any n_jobs.
-    tasks = [(new_tree(seed), X, target, draws, tried, X_tried) for seed in seeds.tolist()]
+    tasks = [(tree, X, target, draws, tried, X_tried, check_input) for tree in trees]
     grown = in_parallel(_grow_tree, tasks, n_jobs, prefer="threads")
     trees, predicted = [], None
     for tree, part in each(grown, 1.1 * n_trees):  # the rest is for out-of-bag predictions
@@ -189,7 +210,7 @@ def grow(new_tree, X, target, draws, choice, *, n_trees, n_jobs, random_state) -
     if choice is None:
         return Grown(trees, None, None)
     size = choice.leaf_size(predicted)
-    values = [node_values(tree)[ancestors_of_size(tree, size)] for tree in trees]
+    values = [node_values(tree)[ancestors_of_sizes(tree, [size])[0]] for tree in trees]
     return Grown(trees, size, None if size == 1 else values)
 
 
