@@ -294,6 +294,7 @@ def test_labels_are_drawn_with_the_true_transition(kind):
     np.testing.assert_allclose(shares, problems.drawn_noise(kind, truth), atol=0.015)
 
 
+@pytest.mark.slow
 def test_the_audit_of_noisy_labels_is_scored(small, monkeypatch):
     monkeypatch.setattr(answer, "TREES", 20)
     problem = problems.make("uneven-25", small, 60, 0)

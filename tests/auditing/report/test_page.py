@@ -105,10 +105,9 @@ def test_the_page_links_to_nothing_outside(noise_estimated):
     assert len(set(page.ids)) == len(page.ids)
 
 
-@pytest.mark.parametrize("n_classes", [100, 400])
-def test_the_largest_page_is_below_its_limit(n_classes):
+def test_the_largest_page_is_below_its_limit():
     rng = np.random.default_rng(0)
-    names = [f'"<&>"{i}' * 2000 for i in range(n_classes)]
+    names = [f'"<&>"{i}' * 2000 for i in range(400)]
     content = made_up_content(names, n_rows=MAX_ROWS + 100)
     content["shown_columns"] = names[:50]
     for row in content["rows"]:
