@@ -86,7 +86,9 @@ def read_sample(samples, name, seed) -> Data:
     with np.load(sample_path(samples, name, seed)) as file:
         arrays = dict(file)
     main = [arrays.pop(key) for key in ARRAYS]
-    noise = {key.removesuffix(NOISE): arrays.pop(key) for key in list(arrays) if NOISE in key}
+    noise = {
+        key.removesuffix(NOISE): arrays.pop(key) for key in list(arrays) if key.endswith(NOISE)
+    }
     return Data(name, *main, human=arrays, human_noise=noise)
 
 

@@ -368,18 +368,8 @@ def test_one_label_can_be_on_rows_of_the_negative_class(noise):
 
 def test_noise_is_what_was_specified():
     Path("data.csv").write_text(CSV)
-    words = (
-        "audit",
-        "data.csv",
-        "--label",
-        "species",
-        "--model",
-        "kernel",
-        "--noise",
-        "0.2",
-        "--json",
-    )
-    summary = json.loads(called(*words).out)
+    chosen = ("--label", "species", "--model", "kernel", "--noise", "0.2")
+    summary = json.loads(called("audit", "data.csv", *chosen, "--json").out)
     proba = np.array(summary["transition"]["proba"])
     assert proba[0, 1] / proba[0, :2].sum() == pytest.approx(0.2)
     assert "You specified that 20% of labels are wrong." in summary["design"]["words"]

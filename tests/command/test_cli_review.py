@@ -15,17 +15,8 @@ pytestmark = pytest.mark.usefixtures("folder")  # each test works in an empty fo
 
 CLASSES = {"cat": "cat", "dog": "dog"}
 SOURCES = {"web": {"meanings": CLASSES, "noise": 0.2}, "lab": {"meanings": {"pet": ["cat", "dog"]}}}
-CHOSEN = (
-    "--label",
-    "species",
-    "--model",
-    "kernel",
-    "--no-refit",
-    "--noise",
-    "0.1",
-    "--features",
-    "size,weight",
-)
+KERNEL = ("--label", "species", "--model", "kernel", "--no-refit", "--noise", "0.1")
+CHOSEN = (*KERNEL, "--features", "size,weight")
 APPLY = ("apply", "data.csv", "decisions.csv", "--label", "species")
 
 
@@ -96,19 +87,8 @@ def test_id_and_show_choose_columns(page):
 def test_the_identifier_is_no_feature_unless_it_is_named():
     frame = named().assign(name=np.arange(100) * 7 % 100)
     frame.to_csv("data.csv", index=False)
-    words = (
-        "audit",
-        "data.csv",
-        "--label",
-        "species",
-        "--noise",
-        "0.1",
-        "--model",
-        "kernel",
-        "--no-refit",
-    )
     for more, used in (((), 2), (("--features", "size,name"), 2), (("--features", "name"), 1)):
-        found = called(*words, "--id", "name", "--json", "--force", *more)
+        found = called("audit", "data.csv", *KERNEL, "--id", "name", "--json", "--force", *more)
         assert json.loads(found.out)["columns"]["used"] == used
 
 
