@@ -57,11 +57,11 @@ class _Search:
         return not self.objective(transition, found) >= max(self.objectives) - rounding
 
     def solve_without_loss(self, transition, accuracy):
-        """Return the pass for a transition and its accuracy, or None if it lowers the objective.
+        """Return the pass for a transition and its accuracy; None if the objective is lower there.
 
-        The transition is an EM step, which an exact pass never finds lower. A rough pass can, and
-        so can one that starts from the rows of a rejected proposal. Then the rows are solved again,
-        exactly, from the rows that were kept.
+        After an EM step, or for the same transition, it is not lower if all rows are solved
+        exactly. It can be if they are not, or if they start from the rows of a rejected proposal.
+        Then they are solved again, exactly, from the rows that were kept.
         """
         for precision in (accuracy, min(accuracy, FINEST)):
             found = self.solve(transition, precision)
