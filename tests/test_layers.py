@@ -38,7 +38,7 @@ LAYERS = [
     "learning.dask_rows",
     *("learning.weighted_copies", "learning.draws", "learning.label_design"),
     *("learning.label_model", "learning.row_sample", "learning.dask_training"),
-    *("learning.decoupling", "learning.training"),
+    *("learning.decoupling", "learning.sure_rows", "learning.training"),
     *("learning.annotation_design", "learning.annotated", "learning.classifier"),
     "learning.persistence",
     *("auditing.diagnose", "auditing.intervals", "auditing.more_answers", "auditing.votes"),

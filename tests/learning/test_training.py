@@ -54,6 +54,31 @@ def test_learning_the_classes_helps_any_estimator(estimator):
     assert never.class_estimator_ is None
 
 
+def test_a_model_that_follows_wrong_labels_learns_from_sure_rows():
+    rng = np.random.default_rng(0)
+    is_wrong = rng.random(len(TRAIN)) < 0.4
+    labels = np.where(is_wrong, rng.integers(0, 10, len(TRAIN)), TRUTH[TRAIN])
+    noisy = Transition.identity(range(10)).with_noise(0.36)
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=100, max_iter=1000))
+    given = training(model, X[TRAIN], labels, transition=noisy)
+    _, scores = given.score()
+    found = decouple(scores, model_labels(given.design, scores))
+    rounds = choose_rounds(given, found.model, "classes")
+    assert rounds.only_sure
+
+    def accuracy(rounds):
+        learned = steps.learn_in_rounds(given, scores, found, "classes", rounds)
+        return np.mean(learned.class_estimator.predict(X[TEST]) == TRUTH[TEST])
+
+    assert accuracy(rounds) > accuracy(rounds._replace(only_sure=False)) + 0.05
+
+
+def test_forests_of_soft_labels_learn_from_all_rows():
+    given = training(FOREST, X[TRAIN], next_labels(), transition=NEXT)
+    assert given.may_leave_out_rows()  # with folds, they learn from copies of rows as any other
+    assert not given._replace(folds=steps.OWN).may_leave_out_rows()
+
+
 @pytest.mark.parametrize("estimator", [LogisticRegression(), GaussianNB(), FOREST])
 @pytest.mark.parametrize("draw", range(3))
 def test_labels_that_are_pure_chance_choose_no_round(estimator, draw):
@@ -110,10 +135,10 @@ def test_labels_of_held_out_rows_influence_no_step():
     changed = training(GaussianNB(), X[TRAIN], other, transition=NEXT)._replace(folds=given.folds)
     model = model_labels(given.design, given.score()[1])  # specified, so it depends on no label
     trials = [steps.Trial(one, model, "classes", rows, held_out) for one in (given, changed)]
-    for trial in trials:
-        trial.learn()
-    assert_array_equal(trials[0].found.class_proba, trials[1].found.class_proba)
-    assert (trials[0].losses() != trials[1].losses()).any()
+    found = [trial.learn(trial.found)[0] for trial in trials]
+    assert_array_equal(found[0].class_proba, found[1].class_proba)
+    losses = [trial.losses(one) for trial, one in zip(trials, found, strict=True)]
+    assert (losses[0] != losses[1]).any()
 
 
 def test_few_rows_choose_no_round():
@@ -180,7 +205,7 @@ def test_known_classes_of_held_out_rows_enter_no_step():
         known[held_out] = classes[held_out]
         reviewed = whole._replace(design=whole.design.with_known_classes(known))
         trial = steps.Trial(reviewed, model, "classes", rows, held_out)
-        trial.learn()
-        found.append((trial.found.class_proba_given_label, trial.losses()))
+        learned, _ = trial.learn(trial.found)
+        found.append((learned.class_proba_given_label, trial.losses(learned)))
     assert_array_equal(found[0][0], found[1][0])
     assert_array_equal(found[0][1], found[1][1])

@@ -114,3 +114,12 @@ def first_good(losses, weight) -> int:
     mean = excess @ weight
     error = np.sqrt((excess - mean[:, None]) ** 2 @ weight**2)
     return int(np.flatnonzero(mean <= error + EQUAL)[0])
+
+
+def is_better(losses, others, weight) -> bool:
+    """Return whether the mean of `losses` is below that of `others`, by more than rounding.
+
+    >>> is_better(np.array([0.2, 0.4]), np.array([0.3, 0.4]), np.ones(2))
+    True
+    """
+    return bool(weight @ (others - losses) > EQUAL * weight.sum())

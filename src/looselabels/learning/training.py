@@ -7,6 +7,7 @@ models that were fitted and calibrated without them.
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from looselabels._progress import each
 from looselabels.estimation.calibration import TINY, fit_class_calibration
-from looselabels.estimation.losses import first_good
+from looselabels.estimation.losses import first_good, is_better
 from looselabels.estimation.weighting import class_weights, multiply_weights
 from looselabels.learning.decoupling import (
     Decoupled,
@@ -37,6 +38,7 @@ from looselabels.learning.out_of_sample import (
     stratified_folds,
 )
 from looselabels.learning.soft_labels import class_draw_sizes
+from looselabels.learning.sure_rows import most_probable, surest_rows
 from looselabels.learning.weighted_copies import Learned, learn_from_copies, weight_name
 from looselabels.transition import Transition, uninformative_labels
 
@@ -149,9 +151,23 @@ class Training(NamedTuple):
         rows = slice(None) if weight is None else weight > 0
         return np.bincount(self.design.label_index[rows])
 
-    def learn(self, class_proba, transition) -> Learned:
-        """Let a model learn the classes of the rows from `class_proba`, out of sample."""
+    def may_leave_out_rows(self) -> bool:
+        """Return whether a model may learn better from sure rows only.
+
+        Forests that learn from soft labels average over many rows: leaving some out does not help.
+        """
+        return self.may_draw or not self._has_own_learner()
+
+    def learn(self, class_proba, transition, only_sure=False) -> Learned:
+        """Let a model learn the classes of the rows from `class_proba`, out of sample.
+
+        If `only_sure`, from the most probable classes of the surest rows.
+        """
         index, weight = self.design.label_index, self.design.counts
+        if only_sure:
+            weight = np.ones(len(index)) if weight is None else weight
+            weight = weight * surest_rows(class_proba, index, weight)
+            class_proba = most_probable(class_proba)
         model = self._own_learner()
         if model is not None:
             groups = self.design.groups
@@ -216,25 +232,27 @@ def predict_labels(X, estimator, columns, n_labels, calibration) -> np.ndarray:
 
 
 class Rounds(NamedTuple):
-    """How often a model learns the classes."""
+    """How often a model learns the classes, and from which rows."""
 
     number: int
     power: float | None = None  #: of the calibration after the last round, by rows held out
+    only_sure: bool = False  #: whether rows whose class is not sure are left out
 
 
 def learn_in_rounds(training: Training, scores, found, calibrate, rounds: Rounds) -> Decoupled:
     """Let models learn the classes, each from what the one before it found."""
+    learn = partial(training.learn, only_sure=rounds.only_sure)
     for done in each(range(1, rounds.number + 1), rounds.number):
         power = rounds.power if done == rounds.number else None
         with warnings.catch_warnings():  # the fit to labels has warned already
             warnings.simplefilter("ignore")
-            found = learn_classes(found, scores, training.learn, calibrate, power)
+            found = learn_classes(found, scores, learn, calibrate, power)
         training.report(f"learned the classes, round {done} of {rounds.number}")
     return found
 
 
 def choose_rounds(training: Training, model: LabelModel, calibrate) -> Rounds:
-    """Return the fewest rounds of learning the classes that predict labels well.
+    """Return how often, and from which rows, models should learn the classes.
 
     Through p(class | x, label) of its neighbors a label influences the prediction of its own row,
     so predictions of training rows improve with every round, even if the labels are pure chance.
@@ -253,19 +271,52 @@ def choose_rounds(training: Training, model: LabelModel, calibrate) -> Rounds:
         return _best_rounds(trials, max_rounds)
 
 
+class Attempt(NamedTuple):
+    """What a number of rounds finds in each trial, and the losses of all rows held out."""
+
+    rounds: Rounds
+    found: list[Decoupled]
+    losses: np.ndarray
+
+
 def _best_rounds(trials, max_rounds) -> Rounds:
-    """Let all trials learn the classes, round by round, until it no longer helps."""
+    """Let all trials learn the classes, round by round, until it no longer helps.
+
+    The first round decides whether rows that are not sure are left out. The classes are learned at
+    all if that is better by more than one standard error.
+    """
     weight = np.concatenate([trial.weight for trial in trials])
-    losses = [np.concatenate([trial.losses() for trial in trials])]
-    powers: list[float | None] = [None]
-    while len(losses) <= max_rounds:
-        parts = each(trials, len(trials) * (1 + max_rounds - len(losses)))
-        powers.append(float(np.exp(np.mean([np.log(trial.learn()) for trial in parts]))))
-        losses.append(np.concatenate([trial.losses() for trial in trials]))
-        if losses[-1] @ weight >= losses[-2] @ weight:
+    none = _attempt(trials, Rounds(0), [trial.found for trial in trials])
+    best = none
+    for only_sure in (False, True) if _can_leave_out_rows(trials) else (False,):
+        first = _learn_again(trials, none, only_sure, max_rounds)
+        best = first if is_better(first.losses, best.losses, weight) else best
+    while 0 < best.rounds.number < max_rounds:
+        again = _learn_again(trials, best, best.rounds.only_sure, max_rounds)
+        if not is_better(again.losses, best.losses, weight):
             break
-    number = first_good(np.stack(losses), weight)
-    return Rounds(number, powers[number] if trials[0].calibrate == "classes" else None)
+        best = again
+    return (none, best)[first_good(np.stack([none.losses, best.losses]), weight)].rounds
+
+
+def _can_leave_out_rows(trials) -> bool:
+    """Return whether some rows are not sure, and the model may learn better without them."""
+    is_sure = [trial.found.class_proba_given_label.max(axis=1) == 1 for trial in trials]
+    return trials[0].part.may_leave_out_rows() and not np.concatenate(is_sure).all()
+
+
+def _learn_again(trials, before: Attempt, only_sure, max_rounds) -> Attempt:
+    """Return the attempt with one round more."""
+    number = before.rounds.number + 1
+    pairs = each(zip(trials, before.found, strict=True), len(trials) * (1 + max_rounds - number))
+    found, powers = zip(*(trial.learn(one, only_sure) for trial, one in pairs), strict=True)
+    power = float(np.exp(np.mean(np.log(powers)))) if trials[0].calibrate == "classes" else None
+    return _attempt(trials, Rounds(number, power, only_sure), list(found))
+
+
+def _attempt(trials, rounds, found) -> Attempt:
+    losses = [trial.losses(one) for trial, one in zip(trials, found, strict=True)]
+    return Attempt(rounds, found, np.concatenate(losses))
 
 
 def _max_rounds(training):
@@ -285,20 +336,20 @@ class Trial:
         self.estimator, self.scores = self.part.score()
         self.found = decouple(self.scores, model, calibrate)
 
-    def learn(self) -> float:
-        """Let a model learn the classes once more; return the power that calibrates it."""
-        given_label, proba = self.found.class_proba_given_label, self.found.model.transition.proba
-        learned = self.part.learn(given_label, proba)
-        self.found = learn_classes(self.found, self.scores, lambda *_: learned, self.calibrate)
+    def learn(self, found: Decoupled, only_sure=False) -> tuple[Decoupled, float]:
+        """Let a model learn the classes once more; return the power that calibrates it, too."""
+        given_label, proba = found.class_proba_given_label, found.model.transition.proba
+        learned = self.part.learn(given_label, proba, only_sure)
         calibration, _ = fit_class_calibration(
             align(learned.estimator, self.X, len(proba)), proba, self.label_index,
             self.weight, class_weights(proba, learned.label_weights), class_index=self.class_index,
         )  # fmt: skip
-        return calibration.power
+        found = learn_classes(found, self.scores, lambda *_: learned, self.calibrate)
+        return found, calibration.power
 
-    def losses(self) -> np.ndarray:
+    def losses(self, found: Decoupled) -> np.ndarray:
         """Return −log p(label | x) of the rows that were held out."""
-        found, transition = self.found, self.found.model.transition
+        transition = found.model.transition
         class_proba = predict_classes(
             self.X, self.estimator, found.class_estimator, transition, self.scores.label_weights,
             found.label_calibration, found.class_calibration,
