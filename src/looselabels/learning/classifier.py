@@ -61,6 +61,7 @@ from looselabels.learning.out_of_sample import (
     PrecomputedProba,
     choose_folds,
     label_columns,
+    predicts_own_rows,
     weight_parameter,
 )
 from looselabels.learning.row_sample import choose_rows, score_all_rows, weigh_sample
@@ -536,6 +537,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return Training(
             estimator, X, design, folds, fit_params, weights, self.n_jobs, seed, report,
             may_draw=self._may_draw(estimator, fit_params),
+            # a mean of trees on bootstrap samples hardly follows single wrong labels
+            may_leave_out=not predicts_own_rows(estimator),
         )  # fmt: skip
 
     def _may_draw(self, estimator, fit_params):

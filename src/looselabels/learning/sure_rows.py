@@ -2,9 +2,9 @@
 
 A model that follows single rows, such as a linear model of many columns, also follows wrong labels:
 if p(class | x, label) of a row is 0.6 for the wrong class, it learns the wrong class. Such a model
-learns better from fewer rows, each with its most probable class. Of each label as many rows are
-kept as are expected to get the right class in this way, the surest first. There is no threshold to
-choose: if all labels are right, all rows are kept.
+learns better from fewer rows, each with its most probable class; forests do not. Of each label as
+many rows are kept as are expected to get the right class in this way, the surest first. There is no
+threshold to choose: if all labels are right, all rows are kept.
 """
 
 import numpy as np

@@ -61,6 +61,7 @@ class Training(NamedTuple):
     random_state: Any = None
     report: Callable = lambda words: None
     may_draw: bool = False  #: whether many models may be fitted to draws of the rows
+    may_leave_out: bool = False  #: whether models may learn the classes from sure rows only
 
     def part(self, rows) -> "Training":
         """Return the training on some rows, in increasing order."""
@@ -150,13 +151,6 @@ class Training(NamedTuple):
         weight = self.design.counts
         rows = slice(None) if weight is None else weight > 0
         return np.bincount(self.design.label_index[rows])
-
-    def may_leave_out_rows(self) -> bool:
-        """Return whether a model may learn better from sure rows only.
-
-        Forests that learn from soft labels average over many rows: leaving some out does not help.
-        """
-        return self.may_draw or not self._has_own_learner()
 
     def learn(self, class_proba, transition, only_sure=False) -> Learned:
         """Let a model learn the classes of the rows from `class_proba`, out of sample.
@@ -302,7 +296,7 @@ def _best_rounds(trials, max_rounds) -> Rounds:
 def _can_leave_out_rows(trials) -> bool:
     """Return whether some rows are not sure, and the model may learn better without them."""
     is_sure = [trial.found.class_proba_given_label.max(axis=1) == 1 for trial in trials]
-    return trials[0].part.may_leave_out_rows() and not np.concatenate(is_sure).all()
+    return trials[0].part.may_leave_out and not np.concatenate(is_sure).all()
 
 
 def _learn_again(trials, before: Attempt, only_sure, max_rounds) -> Attempt:
