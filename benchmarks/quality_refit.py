@@ -1,6 +1,7 @@
 """How often a model should learn the classes, and which estimator predicts the labels best.
 
-python benchmarks/quality_refit.py [--quick] [--jobs N] [--samples FOLDER] [--only noise|audit]
+python benchmarks/quality_refit.py [--quick] [--jobs N] [--samples FOLDER]
+    [--only noise|audit|sure]
 
 Four tables on the development data of benchmarks/quality: macro-F1 with 0 to 3 rounds of learning
 the classes and with the number that `refit=True` chooses; the out-of-sample log-loss of the labels
@@ -9,7 +10,8 @@ what an estimate of the noise costs if all labels are right. `--only noise` prin
 all data and all kinds of labels for which noise is estimated by default: the cost has to be known
 on the test half too. `--only audit` shows what a refit changes for wrong labels, without and with
 it: how many labels are right after correction, AUPRC of the doubts, and the relative error of the
-count.
+count. `--only sure` shows macro-F1 if models learn the classes from all rows, and if held-out rows
+may choose to leave out rows that are not sure, on the development data.
 """
 
 import sys
@@ -18,6 +20,7 @@ from collections import defaultdict
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest import mock
 
 import click
 import numpy as np
@@ -36,6 +39,7 @@ from benchmarks.quality.data import DEVELOPMENT, NAMES, read_sample, store_sampl
 from benchmarks.quality.ours import answer
 
 from looselabels import BalancedForestClassifier, DecoupledClassifier
+from looselabels.learning import classifier
 from looselabels.learning.forest import draw_sizes
 
 KINDS = (
@@ -133,6 +137,18 @@ def compare_audits(problem, seed):
     return {name: [found[name] for found in scores] for name in OF_AUDITS}
 
 
+def compare_rows(problem, seed):
+    """Return macro-F1 if models learn from all rows, and if they may leave out unsure ones."""
+    lines = {}
+    for name, base in bases(seed).items():
+        scores = []
+        for learns_from_all in (True, False):  # what the library decides by this function
+            with mock.patch.object(classifier, "predicts_own_rows", return_value=learns_from_all):
+                scores.append(fit(problem, base, seed)[1])
+        lines[name] = scores
+    return lines
+
+
 def run(data, kind, seed, compared):
     """Return some comparisons of one problem."""
     problem = problems.make(kind, data, problems.counts_of(kind, data)[1], seed)
@@ -141,7 +157,11 @@ def run(data, kind, seed, compared):
         return data.name, kind, *(compare(problem, seed) for compare in compared)
 
 
-PAIRS = {"noise": (RIGHT, compare_noise), "audit": (WRONG, compare_audits)}
+PAIRS = {
+    "noise": (NAMES, RIGHT, compare_noise),
+    "audit": (NAMES, WRONG, compare_audits),
+    "sure": (DEVELOPMENT, KINDS, compare_rows),
+}
 
 
 @click.command()
@@ -149,7 +169,7 @@ PAIRS = {"noise": (RIGHT, compare_noise), "audit": (WRONG, compare_audits)}
 @click.option("--jobs", default=2, show_default=True)
 @click.option("--seeds", default=2, show_default=True)
 @click.option("--samples", type=click.Path(file_okay=False), help="A folder that keeps the rows.")
-@click.option("--only", type=click.Choice(list(PAIRS)), help="This table, for all data.")
+@click.option("--only", type=click.Choice(list(PAIRS)), help="Print this table only.")
 def main(only, samples, **options):
     """Print the four tables, or one that compares pairs."""
     with nullcontext(samples) if samples else TemporaryDirectory() as folder:
@@ -159,11 +179,11 @@ def main(only, samples, **options):
             print_tables(folder, **options)
 
 
-def print_one_table(samples, kinds, compare, *, seeds, jobs, quick):
-    """Print one table of pairs, for all data, and means over the data."""
-    names, kinds = (DEVELOPMENT[:1], kinds[:1]) if quick else (NAMES, kinds)
+def print_one_table(samples, names, kinds, compare, *, seeds, jobs, quick):
+    """Print one table of pairs, and means over the data."""
+    names, kinds = (DEVELOPMENT[:1], kinds[:1]) if quick else (names, kinds)
     found = run_all(names, 1 if quick else seeds, kinds, samples, jobs, (compare,))
-    print_means(found, all_bases=compare is compare_noise)
+    print_means(found, all_bases=compare is not compare_audits)
 
 
 def print_tables(samples, *, seeds, jobs, quick):

@@ -161,7 +161,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         many rounds as help to predict the labels of held-out rows, at most three. False: none. A
         number: as many, without held-out rows. A model of the same kind as `estimator` learns from
         copies of each row, one per class, weighted by the probability of the class; the default
-        forest learns from class probabilities directly. There is no refit for a frozen estimator,
+        forest learns from class probabilities directly. If this is True, a model other than a
+        forest learns from the surest rows only, if the held-out rows say that this is better
+        (`looselabels.learning.sure_rows`). There is no refit for a frozen estimator,
         with `label_weights`, or with so many rows that it would take long
         (`Training.can_learn_classes`).
         If this is True, and `cv` and `calibrate` have their defaults, many models like `estimator`
