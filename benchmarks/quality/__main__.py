@@ -76,11 +76,7 @@ def pages(path):
         )
     return {
         "quality.md": front_page(scores),
-        "quality-tables.md": tables_page(
-            scores,
-            looselabels=commits(path, select_methods([OURS])),
-            others=commits(path, select_methods([PEER, REFERENCE])),
-        ),
+        "quality-tables.md": tables_page(scores, commits(path)),
     }
 
 

@@ -51,11 +51,13 @@ def read(path) -> dict[Cell, dict]:
     return found
 
 
-def commits(path, methods) -> list[str]:
-    """Return the commits of the results of `methods`; a + means that files differed from it."""
+def commits(path) -> dict[str, set[str]]:
+    """Return the commits of each method's results; a + means that files differed from it."""
+    found: dict[str, set[str]] = {}
     with open(path, encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["method"] in methods]
-    return sorted({row["commit"] for row in rows if row["commit"]})
+        for row in csv.DictReader(file):
+            found.setdefault(row["method"], set()).add(row["commit"] or "unknown")
+    return found
 
 
 def cell_of(row) -> Cell:

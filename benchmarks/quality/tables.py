@@ -1,5 +1,7 @@
 """All results as tables in Markdown: docs/quality-tables.md."""
 
+from collections import defaultdict
+
 import numpy as np
 from benchmarks.quality.answer import FOREST, LINEAR
 from benchmarks.quality.data import DEVELOPMENT, NAMES, TEST
@@ -38,7 +40,7 @@ these tables, and explains what is compared and how.
 
 {n_cells:,} runs (data, problem, labels per class, seed, method), {minutes:.0f} minutes of one core.
 Seeds per data set: {seeds}.
-Commits: looselabels {looselabels}; peers and references {others}.
+Commits: {commits}.
 Numbers are mean ± standard deviation over seeds. The best peer has the best mean. A difference is
 positive if looselabels is better. A win or loss is a mean difference of more than 0.005 and more
 than two standard errors; all others are ties. Defaults were chosen on {development} only.
@@ -52,14 +54,11 @@ Names in **bold** are the test half: no default was chosen on {test}.
 - Macro-F1, F1, AUPRC and average precision: higher is better. Log-loss, calibration error, and
   errors of the class prior and of the transition: lower is better."""
 
-# Commits of results that were rewritten before they landed, and the commits that have their code.
-LANDED = {"8403610": "8790586"}
 
-
-def tables_page(scores, looselabels=(), others=()) -> str:
-    """Return docs/quality-tables.md; `looselabels` and `others` are commits of their results."""
+def tables_page(scores, commits) -> str:
+    """Return docs/quality-tables.md; `commits` has those of each method."""
     parts = [
-        _head(scores, looselabels, others),
+        _head(scores, commits),
         "## Targets",
         "In how many comparisons each target was reached. A comparison is one problem on one data "
         f"set with one number of labels. Wrong labels: at least {MIN_LABELS} labels per class.",
@@ -113,15 +112,14 @@ def tables_page(scores, looselabels=(), others=()) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _head(scores, looselabels, others):
+def _head(scores, commits):
     seeds: dict[str, set] = {name: set() for name in NAMES}
     for cell in scores.rows:
         if cell.method == DEFAULT:
             seeds[cell.data].add(cell.seed)
     return HEAD.format(
         n_cells=len(scores.rows),
-        looselabels=_names_of(looselabels),
-        others=_names_of(others),
+        commits=_names_of(commits),
         minutes=sum(row["seconds"] for row in scores.rows.values()) / 60,
         seeds=", ".join(f"{name} {len(found)}" for name, found in seeds.items() if found),
         development=", ".join(DEVELOPMENT),
@@ -129,11 +127,14 @@ def _head(scores, looselabels, others):
     )
 
 
-def _names_of(commits):
-    """Return the names of commits, and where the code of those is that were rewritten."""
-    note = " (rewritten before it landed; its code landed as {})"
-    names = [c + (note.format(LANDED[c]) if c in LANDED else "") for c in commits]
-    return ", ".join(names) or "unknown"
+def _names_of(commits) -> str:
+    """Return the commits of the methods, those of most methods last."""
+    methods = defaultdict(list)
+    for method, found in commits.items():
+        methods[", ".join(sorted(found))].append(f'"{method}"')
+    *few, (most, _) = sorted(methods.items(), key=lambda item: len(item[1]))
+    parts = [f"{', '.join(names)}: {found}" for found, names in few]
+    return "; ".join([*parts, f"all {'other ' if few else ''}methods: {most}"])
 
 
 # ------------------------------------------------------------------------------ targets
