@@ -235,8 +235,8 @@ class Rounds(NamedTuple):
 
 def learn_in_rounds(training: Training, scores, found, calibrate, rounds: Rounds) -> Decoupled:
     """Let models learn the classes, each from what the one before it found."""
-    learn = partial(training.learn, only_sure=rounds.only_sure)
     for done in each(range(1, rounds.number + 1), rounds.number):
+        learn = partial(training.learn, only_sure=rounds.only_sure)
         power = rounds.power if done == rounds.number else None
         with warnings.catch_warnings():  # the fit to labels has warned already
             warnings.simplefilter("ignore")
