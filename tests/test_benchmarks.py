@@ -22,6 +22,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
         ("bench_audit.py", ["cross-prediction of classes", "auditing", "all of these", "saving"]),
         ("quality_noise.py", ["wine | forest", "wine | linear", "classes"]),
         ("quality_refit.py", ["digits | coarse | linear", "digits | coarse | default forest"]),
+        ("quality_rounds.py", ["linear | noisy-20 | ", "linear | all | "]),
         ("quality_draws.py", ["digits | multi-positive | 9 | linear", "error of class shares"]),
         ("false_alarms.py", ["Gaussians | forest", "digits, spread 2 | linear"]),
         ("quality_intervals.py", ["uniform 10% | low", "one class 40% | high", "every other"]),
