@@ -34,7 +34,7 @@ def surest_rows(class_proba, label_index, weight) -> np.ndarray:
     for label in np.unique(label_index):
         rows = np.flatnonzero(label_index == label)
         rows = rows[np.argsort(-sureness[rows], kind="stable")]
-        expected = weight[rows] @ sureness[rows] * (1 - 1e-9)  # all rows, if rounding decides
+        expected = weight[rows] @ sureness[rows] * (1 - 1e-9)  # not above the sum, by rounding
         last = rows[np.searchsorted(np.cumsum(weight[rows]), expected)]
         kept[rows] = sureness[rows] >= sureness[last]
     return kept
