@@ -25,7 +25,7 @@ types: $(VENV)/.test
 	$(BIN)/mypy
 
 check-slow: $(VENV)/.test $(VENV)/.bench $(VENV)/.docs $(VENV)/.package  ## Run the slow tests
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow $(PARALLEL)
 
 test-oldest:  ## Run the tests with the oldest supported versions (Python 3.11)
 	$(PYTHON) -m venv .venv-oldest
