@@ -104,7 +104,8 @@ def tables_page(scores, commits) -> str:
         method_table(scores),
         "## Time",
         "Processor time divided by that of one plain classifier with the same base (a forest for "
-        "methods with a classifier of their own).",
+        "methods with a classifier of their own). Methods of different commits (see the top) were "
+        "run on different machines, so their ratios are too large or too small.",
         time_table(scores),
         "## Every macro-F1 loss",
         lost_table(scores),

@@ -6,7 +6,13 @@ from numpy.testing import assert_allclose
 
 from looselabels._rows import on_simplex
 from looselabels.estimation.calibration import fit_class_calibration, softmax
-from looselabels.estimation.losses import LabelSkill, class_losses, label_losses, label_skill
+from looselabels.estimation.losses import (
+    LabelSkill,
+    class_losses,
+    is_better,
+    label_losses,
+    label_skill,
+)
 
 
 def few_rows(seed, n_rows=12):
@@ -90,3 +96,10 @@ def test_the_better_of_two_minima_is_found(number):
     mixed = (1 - parts)[:, None, None] * own + parts[:, None, None] * share
     best = np.mean(-np.log(mixed), axis=2).min()
     assert label_losses(proba, index, np.ones(len(index))).mean() <= best + 1e-6
+
+
+def test_losses_are_better_by_their_weighted_mean_and_by_more_than_rounding():
+    losses, others = np.array([0.2, 0.6]), np.array([0.4, 0.5])
+    assert is_better(losses, others, np.ones(2))
+    assert not is_better(losses, others, np.array([1.0, 3.0]))
+    assert not is_better(others - 1e-12, others, np.ones(2))
