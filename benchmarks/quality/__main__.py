@@ -34,7 +34,7 @@ def main():
 @click.option("--redo", multiple=True, type=METHOD, help="Drop its results and run it again.")
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True)
 @click.option(
-    "--more", type=click.IntRange(0), default=0, help="Seeds to add where looselabels is behind."
+    "--more", type=click.IntRange(0), default=0, help="Seeds to add where looselabels is not ahead."
 )
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True)
 @click.option("--minutes", type=float, default=float("inf"), help="Start no cell after this time.")

@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.quality import metrics, problems, results
 from benchmarks.quality.answer import LINEAR
 from benchmarks.quality.data import NAMES, read_sample, store_samples
-from benchmarks.quality.methods import METHODS, PU, RECIPE, methods_for
-from benchmarks.quality.scores import Scores
+from benchmarks.quality.methods import METHODS, PEER, PU, RECIPE, methods_for
+from benchmarks.quality.scores import RIVALS, WIN, Scores
 from benchmarks.quality.targets import EVERY
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
@@ -67,30 +67,35 @@ def is_quick(cell, data):
 def missing_cells(done, samples, names, seeds, *, more=0, methods=(), quick=False):
     """Return the cells without results; the first seed of all data comes first.
 
-    `more` seeds are added to the comparisons in which looselabels is behind.
+    `more` seeds are added to the comparisons in which looselabels is not ahead.
     """
-    behind = behind_cells(done) if more else set()
+    close = close_cells(done) if more else set()
     return [
         cell
         for seed in range(seeds + more)
         for data in (read_sample(samples, name, seed) for name in names)
         for cell in cells_of(data, seed)
         if cell not in done
-        and (seed < seeds or cell._replace(seed=0) in behind)
+        and (seed < seeds or cell._replace(seed=0) in close)
         and (not methods or cell.method in methods)
         and (not quick or is_quick(cell, data))
     ]
 
 
-def behind_cells(done):
-    """Return the cells, with seed 0, where looselabels is behind, and those of the best peers."""
-    scores, found = Scores(done), set()
+def close_cells(done):
+    """Return the cells of comparisons without a win for looselabels, all its peers included.
+
+    With one seed, these may be losses or ties by chance. The cells are those of seed 0.
+    """
+    first = {cell: scores for cell, scores in done.items() if cell.seed == 0}
+    scores, found = Scores(first), set()
     for place in scores.places:
         for method in EVERY:
             compared = scores.compare([place], method, "macro_f1")
-            if compared is not None and compared.difference < 0:
-                found |= {results.Cell(*place, 0, name) for name in (method, compared.peer)}
-    return found
+            if compared is not None and compared.outcome != WIN:
+                peers = methods_for(place.family, PEER, RIVALS[METHODS[method].base])
+                found |= {results.Cell(*place, 0, name) for name in (method, *peers)}
+    return found & set(first)
 
 
 def estimated_seconds(done, cells):
