@@ -373,3 +373,18 @@ def test_noise_is_asked_for_if_no_row_is_clear():
     low, high = clf.label_model_.wrong_share_interval
     assert low == 0
     assert high > 0.5
+
+
+@pytest.mark.filterwarnings("ignore:1000 of 1000 rows have several class distributions")
+@pytest.mark.parametrize("names", [["a"] * 5, ["a", "a", "b", "b", "c"]])
+def test_few_labels_on_rows_that_look_unlabeled_are_no_error(names):
+    """p(label | x) of every labeled row is below the rate at which negative rows get labels."""
+    labels = np.array([*names, *[None] * 995], dtype=object)
+    shares = np.unique(names, return_counts=True)[1] / len(names)
+    labeled = np.concatenate([np.full(5, 1e-4), np.linspace(1e-4, 1e-2, 995)])
+    label_proba = np.column_stack([np.outer(labeled, shares), 1 - labeled])
+    clf = DecoupledClassifier(negative="-", noise="estimate", calibrate=None)
+    with pytest.warns(IdentifiabilityWarning, match="Too few rows are clearly"):
+        clf.fit_from_proba(label_proba, labels)
+    assert_allclose(clf.class_proba_.sum(axis=1), 1)
+    assert clf.label_model_.wrong_share_interval[1] > 0.5

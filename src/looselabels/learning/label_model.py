@@ -176,12 +176,10 @@ def _estimate_rates_and_noise(design, scores):
     rates = np.full(len(label_shares), found.labeled)
     if prior is not None:
         rates = np.minimum((1 - found.wrong) * label_shares / np.maximum(prior[:-1], TINY), 1)
-    counts = np.ones(len(label_proba)) if scores.counts is None else scores.counts
-    is_positive = found.positive_given_label(1 - label_proba[:, -1])
     transition, among = _add_estimated_noise(
         _partial(design.transition, rates),
         design.noise_method,
-        scores._replace(counts=counts * is_positive),
+        scores._replace(counts=_positive_counts(found, label_proba, scores)),
     )
     proba = transition.proba.copy()
     proba[-1, :-1] = found.mislabeled * label_shares / label_shares.sum()
@@ -192,6 +190,18 @@ def _estimate_rates_and_noise(design, scores):
     )
     transition = transition.with_proba(proba)
     return transition, None if prior is not None else _both_ends(*found.share_interval), wrong_share
+
+
+def _positive_counts(found, label_proba, scores):
+    """Return how often each row counts, times the probability that its label is on a positive row.
+
+    With few labels, p(label | x) of all labeled rows can be so low that this is 0 for each of them.
+    Nothing tells them apart then, and they count as they are.
+    """
+    counts = np.ones(len(label_proba)) if scores.counts is None else scores.counts
+    positive = counts * found.positive_given_label(1 - label_proba[:, -1])
+    is_labeled = scores.label_index < label_proba.shape[1] - 1
+    return positive if positive[is_labeled].any() else counts
 
 
 def _all_real(design, scores) -> np.ndarray:
