@@ -613,6 +613,7 @@ def test_a_family_mean_below_zero_is_a_miss():
 
 def test_only_seeds_that_both_methods_have_are_compared():
     scores = scores_of(ours=[0.5, 0.9], plain=[0.4])
+    assert scores.n_seeds() == "1 to 2 seeds"
     assert scores.compare([PLACE], DEFAULT, "macro_f1").difference == pytest.approx(0.1)
     assert scores.compare([PLACE], DEFAULT, "macro_f1", "self-training (forest)") is None
     rows = {cell: row for cell, row in scores_of(ours=[0.1, 0.9], plain=[0.5, 0.8]).rows.items()

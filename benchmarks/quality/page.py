@@ -82,7 +82,7 @@ def front_page(scores) -> str:
         prior_name=prior["peer"],
         prior_peer=prior[prior["peer"]],
         prior_constant=prior["constant"],
-        n_seeds=_n_seeds(scores),
+        n_seeds=scores.n_seeds(),
         development=", ".join(DEVELOPMENT),
         test=" and ".join(TEST),
     )
@@ -292,13 +292,3 @@ def _class_prior(scores):
 
 def _median(values):
     return float(np.median(values)) if values else np.nan
-
-
-def _n_seeds(scores):
-    """Return the number of seeds as text, a range if data sets differ."""
-    by_data: dict[str, set] = {}
-    for cell in scores.rows:
-        by_data.setdefault(cell.data, set()).add(cell.seed)
-    counts = {len(seeds) for seeds in by_data.values()}
-    low, high = min(counts), max(counts)
-    return f"{low} to {high} seeds" if low < high else f"{low} seed{'s' * (low > 1)}"

@@ -128,6 +128,12 @@ class Scores:
         pairs = np.array([[ours[seed], theirs[seed]] for seed in common])
         return Compared(pairs[:, 0], pairs[:, 1], peer, score in LOWER)
 
+    def n_seeds(self):
+        """Return the seeds of a comparison as text, such as "1 to 3 seeds" if they differ."""
+        counts = {len(seeds) for seeds in self._seeds.values()}
+        low, high = min(counts), max(counts)
+        return f"{low} to {high} seeds" if low < high else f"{low} seed{'s' * (low > 1)}"
+
     def methods(self):
         """Return the methods that have results, in the order of METHODS."""
         found = {cell.method for cell in self.rows}

@@ -39,7 +39,7 @@ Look up the scores of one problem, data set or method here. [How good is it?](qu
 these tables, and explains what is compared and how.
 
 {n_cells:,} runs (data, problem, labels per class, seed, method), {minutes:.0f} minutes of one core.
-Seeds per data set: {seeds}.
+{seeds} per comparison: more than one where looselabels was not ahead in the first.
 Commits: {commits}.
 Numbers are mean ± standard deviation over seeds. The best peer has the best mean. A difference is
 positive if looselabels is better. A win or loss is a mean difference of more than 0.005 and more
@@ -114,15 +114,11 @@ def tables_page(scores, commits) -> str:
 
 
 def _head(scores, commits):
-    seeds: dict[str, set] = {name: set() for name in NAMES}
-    for cell in scores.rows:
-        if cell.method == DEFAULT:
-            seeds[cell.data].add(cell.seed)
     return HEAD.format(
         n_cells=len(scores.rows),
         commits=_names_of(commits),
         minutes=sum(row["seconds"] for row in scores.rows.values()) / 60,
-        seeds=", ".join(f"{name} {len(found)}" for name, found in seeds.items() if found),
+        seeds=scores.n_seeds(),
         development=", ".join(DEVELOPMENT),
         test=", ".join(TEST),
     )
