@@ -558,6 +558,12 @@ def test_the_best_peer_has_the_highest_score_or_the_lowest_loss():
     assert (down.peer, down.outcome) == (PLAIN, LOSS)
 
 
+def test_a_share_is_not_rounded_up_to_all_comparisons():
+    checks = [targets.Check("digits", "clean", holds, 0.0) for holds in [True] * 447 + [False]]
+    percents = [targets.Target("", 1, found).percent for found in (checks, checks[:-1], [])]
+    assert percents == ["99%", "100%", ""]
+
+
 def test_the_best_peer_has_the_same_base_and_the_default_is_compared_with_all():
     scores = scores_of(ours=[0.5], same=[0.5], linear=[0.5], plain=[0.4], plain_linear=[0.6])
     peers = [scores.compare([PLACE], m, "macro_f1").peer for m in targets.EVERY]

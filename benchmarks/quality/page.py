@@ -271,8 +271,7 @@ def target_list(scores):
     rows = []
     on_test = check_targets(scores.of_data(TEST))
     for test, every in zip(on_test, check_targets(scores), strict=True):
-        shares = ["" if np.isnan(t.share) else f"{t.share:.0%}" for t in (test, every)]
-        rows.append([every.words, f"{every.goal:.0%}", *shares])
+        rows.append([every.words, f"{every.goal:.0%}", test.percent, every.percent])
     return markdown(["target", "goal", "test half", "all data"], rows)
 
 

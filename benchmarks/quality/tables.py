@@ -104,8 +104,8 @@ def tables_page(scores, commits) -> str:
         method_table(scores),
         "## Time",
         "Processor time divided by that of one plain classifier with the same base (a forest for "
-        "methods with a classifier of their own). Methods of different commits (see the top) were "
-        "run on different machines, so their ratios are too large or too small.",
+        "methods with a classifier of their own). Not all runs had the same machine and load, so "
+        "read these ratios as orders of magnitude.",
         time_table(scores),
         "## Every macro-F1 loss",
         lost_table(scores),
@@ -155,7 +155,7 @@ def _reached(target):
         return "not run"
     held = sum(check.holds for check in target.checks)
     word = "yes" if target.is_reached else "no"
-    return f"{word}, {held} of {len(target.checks)} ({target.share:.0%})"
+    return f"{word}, {held} of {len(target.checks)} ({target.percent})"
 
 
 # ------------------------------------------------------------------------------ scores

@@ -48,6 +48,11 @@ class Target(NamedTuple):
         return float(np.mean([check.holds for check in self.checks])) if self.checks else np.nan
 
     @property
+    def percent(self):
+        """The share in words, rounded down: 447 of 448 checks are not 100 %."""
+        return f"{int(100 * self.share + 1e-9)}%" if self.checks else ""
+
+    @property
     def is_reached(self):
         return self.share >= self.goal - 1e-9
 
