@@ -126,7 +126,8 @@ def numbers(clf, X, y, keywords) -> dict:
     found |= {"interval": clf.class_prior_interval_ or []}
     found |= {"predict_proba": clf.predict_proba(X), "predict_label": clf.predict_label_proba(X)}
     summary = audit(clf, y).summary()
-    found |= {f"wrong {key}": value for key, value in summary["wrong"].items()}
+    wrong = summary["wrong"].items()
+    found |= {f"wrong {key}": value for key, value in wrong if key != "why_no_count"}  # not words
     for key in ("share", "low", "high"):
         found[f"class {key}"] = [entry[key] for entry in summary["classes"]]
     found |= {f"transition {key}": summary["transition"][key] for key in ("low", "high")}
