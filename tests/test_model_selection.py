@@ -137,6 +137,17 @@ def test_a_label_that_occurs_once_is_named():
     assert len(folds) == 2
 
 
+@pytest.mark.parametrize("groups", [None, np.arange(60) // 2])
+def test_unused_categories_leave_the_folds_as_they_are(groups):
+    pandas = pytest.importorskip("pandas")
+    y = pandas.Categorical(PETS, categories=["cat", "dog", "owl"])
+    splitter = LabelStratifiedKFold(3, random_state=0)
+    assert splitter.get_n_splits(y, y, groups) == 3
+    folds = zip(splitter.split(y, y, groups), splitter.split(PETS, PETS, groups), strict=True)
+    for (_, test), (_, expected) in folds:
+        assert_array_equal(test, expected)
+
+
 def test_labels_that_all_occur_once_are_refused():
     with pytest.raises(ValueError, match=r"No label of y has two samples.* 3 labels name 3"):
         LabelStratifiedKFold(3).get_n_splits(y=["cat", "dog", None])

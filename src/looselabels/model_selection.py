@@ -47,12 +47,14 @@ class LabelStratifiedKFold(BaseCrossValidator):
         if y is None:
             return self.n_splits
         labels, index = read_column("y", y)
-        return self._n_splits_for(labels, _counts(index, groups), groups is not None)
+        counts = _counts(index, groups, len(labels))
+        return self._n_splits_for(labels, counts, groups is not None)
 
     def split(self, X, y, groups=None):
         """Yield the training and test rows of each fold."""
         labels, index = read_column("y", y)
-        n_splits = self._n_splits_for(labels, _counts(index, groups), groups is not None)
+        counts = _counts(index, groups, len(labels))
+        n_splits = self._n_splits_for(labels, counts, groups is not None)
         if groups is None:
             yield from self._split_rows(index, n_splits)
         else:
@@ -121,14 +123,14 @@ class LabelStratifiedKFold(BaseCrossValidator):
         return n_splits
 
 
-def _counts(index, groups):
-    """Return how many rows, or groups, each label has."""
+def _counts(index, groups, n_labels):
+    """Return how many rows, or groups, each label has; unused categories of y have none."""
     if groups is not None:
         if len(groups) != len(index):
             raise ValueError(f"groups has {len(groups)} values; y has {len(index)} rows.")
         _, group = np.unique(np.asarray(groups), return_inverse=True)
         index = np.unique(np.column_stack([group, index]), axis=0)[:, 1]
-    return np.bincount(index)
+    return np.bincount(index, minlength=n_labels)
 
 
 def neg_label_log_loss(estimator, X, y, sample_weight=None):

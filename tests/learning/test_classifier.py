@@ -118,6 +118,15 @@ def test_any_column_of_labels_will_do(kind):
     assert_array_equal(clf.predict(X_PETS) == clf.classes_[1], PETS == "dog")
 
 
+@pytest.mark.parametrize("categories", [["cat", "dog", "owl"], ["ant", "cat", "dog"]])
+def test_an_unused_category_is_a_class_of_which_nothing_is_known(categories):
+    y = pandas.Categorical(HALF, categories=categories)
+    with pytest.warns(UserWarning, match=r"Labels \['(owl|ant)'\] .* do not occur in y"):
+        clf = DecoupledClassifier(GaussianNB(), random_state=0).fit(X_PETS, y)
+    assert clf.classes_.tolist() == categories
+    assert_array_equal(clf.predict(X_PETS), PETS)
+
+
 @pytest.mark.parametrize(
     "names", [(1, 2, 3), (-1, 1), (-2, 0, 1), (False, True), ("a", "b"), (0, 1)]
 )
