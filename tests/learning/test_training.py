@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -15,10 +16,11 @@ from sklearn.preprocessing import StandardScaler
 from looselabels import BalancedForestClassifier, DecoupledClassifier, Transition
 from looselabels.exceptions import IdentifiabilityWarning
 from looselabels.learning import training as steps
+from looselabels.learning.copies import RowGroups
 from looselabels.learning.decoupling import decouple
 from looselabels.learning.label_design import design_labels
 from looselabels.learning.label_model import model_labels
-from looselabels.learning.out_of_sample import stratified_folds
+from looselabels.learning.out_of_sample import choose_folds, stratified_folds
 from looselabels.learning.training import Rounds, Training, choose_rounds, restrict_folds
 
 X, TRUTH = load_digits(return_X_y=True)
@@ -167,6 +169,68 @@ def test_the_calibration_after_the_last_round_uses_rows_that_were_held_out():
     own = steps.learn_in_rounds(given, scores, inferred, "classes", Rounds(rounds.number))
     assert_allclose(found.class_calibration.power, rounds.power)
     assert abs(own.class_calibration.power - rounds.power) > 0.02
+
+
+# ---------------------------------------------------------------------------------- held-out rows
+
+
+def test_rows_that_are_held_out_have_no_copy_among_the_rows_that_are_learned_from():
+    labels, group = np.arange(400) % 2, np.arange(400) // 4 % 100  # four copies of each row
+    copies = RowGroups(group, are_copies=True)
+    splitter = StratifiedKFold(5, shuffle=True, random_state=0)  # knows nothing of copies
+    folds = choose_folds(GaussianNB(), splitter, labels[:, None], None, labels, {}, 0, copies)
+    splits = held_out_rows(labels, folds, groups=copies)
+    assert splits
+    for (rows, tested), (train, test) in zip(splits, folds, strict=False):
+        assert not set(group[rows]) & set(group[tested])
+        assert_array_equal(rows, train)
+        assert_array_equal(tested, test)
+
+
+def test_rows_that_a_splitter_leaves_out_next_to_the_tested_ones_stay_out():
+    labels, times = np.arange(400) % 2, np.arange(400)
+    tests = np.split(times, 4)
+    folds = [(times[(times < t[0] - 20) | (times > t[-1] + 20)], t) for t in tests]
+    for (rows, tested), (train, test) in zip(held_out_rows(labels, folds), folds, strict=False):
+        assert_array_equal(rows, train)
+        assert_array_equal(tested, test)
+
+
+def test_a_label_that_would_vanish_stays_with_all_rows_of_its_group():
+    labels, group = np.arange(100) % 2, np.arange(100) // 10
+    labels[3] = 2  # only in the first group
+    folds = [(np.flatnonzero(group % 2 != k), np.flatnonzero(group % 2 == k)) for k in (0, 1)]
+    (rows, tested), (others, _) = held_out_rows(labels, folds, groups=RowGroups(group))
+    assert_array_equal(rows, np.flatnonzero((group % 2 == 1) | (group == 0)))
+    assert_array_equal(tested, np.flatnonzero((group % 2 == 0) & (group > 0)))
+    assert_array_equal(others, folds[1][0])
+
+
+def test_rounds_are_chosen_with_copies_and_folds_that_know_nothing_of_them():
+    rows = np.repeat(np.random.default_rng(0).standard_normal((60, 4)), 10, axis=0)
+    labels = (rows[:, 0] > 0).astype(int)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)  # most rows have copies in two folds
+    clf = DecoupledClassifier(GaussianNB(), cv=folds, random_state=0).fit(rows, labels)
+    assert clf.label_scores_.groups.are_copies
+    assert clf.score(rows, labels) > 0.9
+
+
+def test_folds_far_apart_may_have_no_training_rows_within_those_of_another_fold():
+    rng, block = np.random.default_rng(0), np.arange(300) // 60
+    rows, far = rng.standard_normal((300, 3)), abs(np.arange(5)[:, None] - block) >= 2
+    folds = [(np.flatnonzero(far[k]), np.flatnonzero(block == k)) for k in range(5)]
+    labels = (rows[:, 0] > 0).astype(int)
+    whole = training(GaussianNB(), rows, labels)._replace(folds=folds)
+    part = whole.part(folds[0][0])  # of blocks 2, 3 and 4, none is far from block 3
+    assert_array_equal(np.sort(np.concatenate([t for _, t in part.folds])), np.arange(180))
+    clf = DecoupledClassifier(GaussianNB(), cv=folds, random_state=0).fit(rows, labels)
+    assert clf.score(rows, labels) > 0.9
+
+
+def held_out_rows(labels, folds, groups=None):
+    design = design_labels(labels, noise=0)._replace(groups=groups)
+    rows = np.zeros((len(labels), 1))
+    return list(steps._held_out_rows(Training(GaussianNB(), rows, design, folds, {}, None)))
 
 
 # ------------------------------------------------------------------------------------------ parts

@@ -68,7 +68,9 @@ class Training(NamedTuple):
         design, folds = self.design.take(rows), self.folds
         if not isinstance(folds, str):
             folds = restrict_folds(folds, rows)
-            if len(folds) < 2:
+            tested = [test for _, test in folds]
+            # folds that are far apart can have no training rows in common
+            if len(folds) < 2 or len(np.unique(np.concatenate(tested))) < len(rows):
                 folds = self._stratified_folds(design)
         return self._replace(
             X=_safe_indexing(self.X, rows),
@@ -361,13 +363,25 @@ def _held_out_rows(training: Training):
     counts = np.ones(len(is_tested)) if design.counts is None else design.counts
     if counts[is_tested].sum() < MIN_LABELS:
         return
-    for _, fold in training.explicit_folds():
-        held_out = np.isin(np.arange(len(is_tested)), fold)
-        # no label may vanish from the rows that are learned from
-        held_out &= np.isin(design.label_index, design.label_index[~held_out])
+    for train, test in training.explicit_folds():
+        moved = _rows_of_lost_labels(design, train, test)
+        held_out = np.isin(np.arange(len(is_tested)), np.setdiff1d(test, moved))
         if (held_out & is_tested).any() and n_tested < MIN_TESTED:
-            yield np.flatnonzero(~held_out), np.flatnonzero(held_out & is_tested)
+            # not all other rows: a splitter can leave out some that are too close to the tested
+            yield np.union1d(train, moved), np.flatnonzero(held_out & is_tested)
             n_tested += counts[held_out & is_tested].sum()
+
+
+def _rows_of_lost_labels(design, train, test) -> np.ndarray:
+    """Return the test rows of labels that no training row has, with all rows of their groups.
+
+    They are learned from, so that no label vanishes.
+    """
+    lost = test[~np.isin(design.label_index[test], design.label_index[train])]
+    if design.groups is None:
+        return lost
+    group = design.groups.group_index
+    return np.flatnonzero(np.isin(group, group[lost]))
 
 
 def restrict_folds(folds, rows) -> list:
