@@ -95,6 +95,21 @@ def test_classes_are_learned_from_their_probabilities():
         assert_allclose(model.label_weights_, 1)
 
 
+def test_a_label_that_only_rows_of_weight_zero_have_leaves_the_draws_as_they_are():
+    label = np.where(np.arange(600) % 3 == 2, 2, CLASS)
+    soft = np.where(CLASS[:, None] == [0, 1], 0.8, 0.2)
+    weight = np.where(label == 2, 0.0, np.where(CLASS, 0.5, 2.0))
+    model = ClassDraws(GaussianNB(), random_state=0)
+    proba = model.fit_out_of_sample(X, soft, label, np.eye(2, 3), weight)
+    assert np.isfinite(model.label_weights_).all()
+    assert abs(proba[CLASS == 1, 1].mean() - 0.7) < 0.12
+    merged = ClassDraws(GaussianNB(), random_state=0)
+    assert_array_equal(
+        merged.fit_out_of_sample(X, soft, label.clip(max=1), np.eye(2), weight), proba
+    )
+    assert_array_equal(model.label_weights_, [*merged.label_weights_, 1])
+
+
 def test_an_unfitted_model_says_so():
     with pytest.raises(ValueError, match="not fitted yet"):
         BalancedDraws(GaussianNB()).predict_proba(X)
@@ -115,6 +130,14 @@ def test_rare_labels_are_drawn(monkeypatch):
     alone = clone(clf).set_params(cv="oob").fit(X, labels)
     truth = np.where(CLASS == 1, "pos", "neg")
     assert clf.score(X, truth) > alone.score(X, truth) + 0.05
+
+
+def test_models_that_learn_classes_ignore_a_label_whose_rows_have_no_weight():
+    label = np.where(np.arange(600) % 3 == 2, 2, CLASS)
+    clf = DecoupledClassifier(BalancedDraws(GaussianNB(), random_state=0), refit=1, random_state=0)
+    clf.fit(X, label, sample_weight=(label < 2).astype(float))
+    assert isinstance(clf.class_estimator_, ClassDraws)
+    assert clf.score(X, CLASS) > 0.85  # and not the same class for all rows
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,18 @@ def can_draw(label_counts) -> bool:
     return len(counts) > 1 and draw_sizes(counts, DRAW).sum() <= MAX_ROWS
 
 
+def _weighted_values(column, weight) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values of rows with positive weight, and the position of each row's value in them.
+
+    Rows of weight zero, which are never drawn, can have other values: they get a position of these.
+
+    >>> _weighted_values(["a", "c", "b"], np.array([1, 1, 0]))
+    (array(['a', 'c'], dtype='<U1'), array([0, 1, 1]))
+    """
+    values = np.unique(np.asarray(column)[weight > 0])
+    return values, np.searchsorted(values, column).clip(max=len(values) - 1)
+
+
 class DrawnModels(MetaEstimatorMixin, BaseEstimator):
     """Models that were each fitted to their own draw of rows; their mean is the prediction."""
 
@@ -156,8 +168,7 @@ class BalancedDraws(ClassifierMixin, DrawnModels):
         """
         with unchanged_on_failure(self):
             weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
-            self.classes_ = np.unique(np.asarray(y)[weight > 0])
-            index = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
+            self.classes_, index = _weighted_values(y, weight)
             takes_weight = weight_name(self.estimator) is not None
             is_weighted = takes_weight and np.ptp(weight[weight > 0]) > 0
 
@@ -205,7 +216,7 @@ class ClassDraws(DrawnModels):
         The parameters are those of `ClassForest.fit_out_of_sample`.
         """
         weight = np.ones(len(label_index)) if sample_weight is None else sample_weight
-        labels, strata = np.unique(label_index, return_inverse=True)
+        labels, strata = _weighted_values(label_index, weight)
         self.classes_ = np.arange(class_proba.shape[1])
         takes_weight = weight_name(self.estimator) is not None
         random = check_random_state(self.random_state)
