@@ -75,6 +75,20 @@ def test_each_part_of_a_calibration_changes_probabilities(calibration):
     assert abs(calibration.apply(rows) - rows).max() > 0.02
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Calibration(power=np.nan),
+        Calibration(factor=np.array([1.0, np.nan])),
+        Calibration(floor=np.array([np.nan, 0.1])),
+        Calibration(factor=np.array([1.0, np.inf])),
+    ],
+)
+def test_a_calibration_that_is_not_finite_is_an_error_and_makes_no_uniform_rows(broken):
+    with pytest.raises(ValueError, match=r"(power|factor|floor) of the calibration is .*(nan|inf)"):
+        broken.apply(np.array([[0.2, 0.8]]))
+
+
 def test_softmax_of_large_scores_is_finite():
     proba, log_total = softmax(np.array([[1000.0, 1000.0 + np.log(3)], [-1e4, -1e4]]))
     assert_allclose(proba, [[0.25, 0.75], [0.5, 0.5]])

@@ -45,12 +45,22 @@ class Calibration(NamedTuple):
         """Return corrected probabilities with rows that sum to 1; without a floor, zeros stay."""
         if self.is_identity:
             return proba
+        self._check_finite()
         if len(proba) <= BLOCK:
             return self._apply(proba)
         applied = np.empty_like(proba)  # in blocks: the steps between take several times as much
         for start in range(0, len(proba), BLOCK):
             applied[start : start + BLOCK] = self._apply(proba[start : start + BLOCK])
         return applied
+
+    def _check_finite(self):
+        """Raise if a number is NaN or infinite: rows would become uniform, without a word."""
+        for name, value in self._asdict().items():
+            if value is not None and not np.all(np.isfinite(value)):
+                raise ValueError(
+                    f"{name} of the calibration is {value}; each of its numbers must be finite. "
+                    "Look for NaN, or for weights that are too large, in what it was fitted to."
+                )
 
     def _apply(self, proba):
         moved = np.maximum(proba, self.floor, dtype=np.float64)  # a factor can be very small
