@@ -110,6 +110,24 @@ def test_a_label_that_only_rows_of_weight_zero_have_leaves_the_draws_as_they_are
     assert_array_equal(model.label_weights_, [*merged.label_weights_, 1])
 
 
+@pytest.mark.parametrize("base", [GaussianNB(), KNeighborsClassifier(25)])
+def test_the_number_of_jobs_does_not_change_what_is_learned(base):
+    """With sample weights, and without: then the class of each row is drawn."""
+    soft = np.where(CLASS[:, None] == [0, 1], 0.8, 0.2)
+    one, two = (
+        ClassDraws(base, n_jobs=n_jobs, random_state=0).fit_out_of_sample(X, soft, CLASS, np.eye(2))
+        for n_jobs in (None, 2)
+    )
+    assert_array_equal(one, two)
+
+
+def test_each_draw_draws_classes_anew():
+    model = ClassDraws(KNeighborsClassifier(1), random_state=0)
+    model.fit_out_of_sample(X, np.full((600, 2), 0.5), CLASS, np.eye(2))
+    first, second = (one.predict(X[:300]) for one in model.estimators_[:2])
+    assert 0.3 < np.mean(first == second) < 0.9  # a third of the rows is in both draws
+
+
 def test_an_unfitted_model_says_so():
     with pytest.raises(ValueError, match="not fitted yet"):
         BalancedDraws(GaussianNB()).predict_proba(X)

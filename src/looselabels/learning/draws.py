@@ -86,16 +86,20 @@ class DrawnModels(MetaEstimatorMixin, BaseEstimator):
         relative to the data: 2 for a stratum that is twice as frequent in draws.
 
         `strata` has a number from 0 for each row, and `sizes` maps how many rows there are of each
-        number to how many are drawn. `copies_of` maps drawn rows to what is learned from them.
+        number to how many are drawn. `copies_of` maps drawn rows, and a seed, to what is learned
+        from them.
         """
         draws = list(self._draws(strata, weight, groups, sizes))
+        # one per draw: with a common generator, results would depend on the order of parallel work
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(draws))
         n_drawn = sum(np.bincount(strata[rows], minlength=strata.max() + 1) for rows, _ in draws)
 
-        def fit_and_predict(rows, test):
-            model = fit_copies(self.estimator, X, copies_of(rows), fit_params)
+        def fit_and_predict(rows, test, seed):
+            model = fit_copies(self.estimator, X, copies_of(rows, seed), fit_params)
             return model, align(model, _safe_indexing(X, test), len(self.classes_))
 
-        parts = in_parallel(fit_and_predict, draws, self.n_jobs)
+        tasks = [(*draw, seed) for draw, seed in zip(draws, seeds, strict=True)]
+        parts = in_parallel(fit_and_predict, tasks, self.n_jobs)
         self.estimators_, total = [], np.zeros((len(strata), len(self.classes_)))
         for (_, test), (model, proba) in each(zip(draws, parts, strict=True), len(draws)):
             self.estimators_.append(model)
@@ -172,7 +176,7 @@ class BalancedDraws(ClassifierMixin, DrawnModels):
             takes_weight = weight_name(self.estimator) is not None
             is_weighted = takes_weight and np.ptp(weight[weight > 0]) > 0
 
-            def copies_of(rows):
+            def copies_of(rows, _):
                 return Copies(rows, index[rows], weight[rows] if is_weighted else None)
 
             together = None if groups is None else np.asarray(groups)
@@ -219,11 +223,10 @@ class ClassDraws(DrawnModels):
         labels, strata = _weighted_values(label_index, weight)
         self.classes_ = np.arange(class_proba.shape[1])
         takes_weight = weight_name(self.estimator) is not None
-        random = check_random_state(self.random_state)
 
-        def copies_of(rows):
+        def copies_of(rows, seed):
             known = class_proba[rows], weight[rows]
-            found = Copies.weighted(*known) if takes_weight else Copies.drawn(*known, random)
+            found = Copies.weighted(*known) if takes_weight else Copies.drawn(*known, seed)
             return found._replace(rows=rows[found.rows])
 
         proba, label_weights = self._fit_draws(
