@@ -138,6 +138,18 @@ def test_silent_functions_are_equal_only_if_they_answer_the_same_rows():
     assert len(equal_pairs(answers._replace(missing_label=None))) == 3
 
 
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_of_too_many_pairs_functions_are_equal_if_they_are_in_the_rows_compared(
+    monkeypatch, is_alone
+):
+    answered = np.arange(500)[:, None] < [400, 400, 450]
+    answered[480, 0] = is_alone  # in a row that nobody else answered
+    row, annotator = np.nonzero(answered)
+    answers = Answers(row, annotator, np.zeros(len(row), int), 500, 3, 2, missing_label=1)
+    monkeypatch.setattr(agreement, "MAX_PAIRS", 300)  # of 1,200: every fourth row
+    assert equal_pairs(answers) == ([] if is_alone else [EqualPair(0, 1, 100)])
+
+
 def test_of_too_many_pairs_evenly_spaced_rows_are_compared(monkeypatch):
     row, annotator = np.repeat(np.arange(6), 3), np.tile(np.arange(3), 6)
     answers = Answers(row, annotator, np.zeros(18, int), 6, 3, 2)

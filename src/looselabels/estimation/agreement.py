@@ -90,11 +90,11 @@ def agreeing_pairs(found: AnnotatorInference, answers: Answers, level=0.05) -> l
 
 
 class EqualPair(NamedTuple):
-    """Two annotators with equal answers to all rows that both answered."""
+    """Two annotators with equal answers to all compared rows that both answered."""
 
     first: int  #: index of the annotator
     second: int
-    n_rows: int  #: rows that both answered
+    n_rows: int  #: compared rows that both answered
 
 
 def equal_pairs(answers: Answers) -> list[EqualPair]:
@@ -116,7 +116,7 @@ def equal_pairs(answers: Answers) -> list[EqualPair]:
     if not len(row):
         return []
     answers = answers._replace(row=row, annotator=who, label=label)
-    _, one, two = _pairs_of_answers(answers)
+    compared, one, two = _pairs_of_answers(answers)
     # sparse matrices add up what has the same place in linear time; different answers: −inf
     counted = np.where(label[one] == label[two], 1.0, -np.inf)
     counts = csr_array((counted, (who[one], who[two])), shape=(n, n))
@@ -124,6 +124,9 @@ def equal_pairs(answers: Answers) -> list[EqualPair]:
     n_rows = np.maximum(counts.data, 0).astype(np.intp)
     is_equal = n_rows >= MIN_EQUAL
     if answers.missing_label is not None:
+        is_compared = answers.n_answers < 2  # in no pair: only one of the two annotators answered
+        is_compared[compared] = True
+        n_answers = np.bincount(who[is_compared[row]], minlength=n)
         is_equal &= (n_answers[first] == n_rows) & (n_answers[second] == n_rows)
     found = np.column_stack([first, second, n_rows])[is_equal]
     return [EqualPair(*numbers) for numbers in found.tolist()]
