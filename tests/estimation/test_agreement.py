@@ -161,6 +161,24 @@ def test_of_too_many_pairs_evenly_spaced_rows_are_compared(monkeypatch):
     assert_array_equal(row[one], rows)
 
 
+def test_with_many_classes_fewer_pairs_of_answers_are_compared(rng, monkeypatch):
+    answers, *_ = crowd(rng, 400, 4, 5, per_row=4)
+    found = infer_from_annotators(None, answers)
+    equal = answers._replace(label=np.zeros_like(answers.label))
+    assert {pair.n_rows for pair in agreeing_pairs(found, equal)} == {400}
+    monkeypatch.setattr(agreement, "MAX_NUMBERS", 6 * 100 * 5)  # pairs × rows × classes
+    assert {pair.n_rows for pair in agreeing_pairs(found, equal)} == {100}
+
+
+def test_expected_numbers_do_not_depend_on_the_size_of_blocks(rng, monkeypatch):
+    answers, *_ = crowd(rng, 300, 6, 4, per_row=4)
+    found = infer_from_annotators(None, answers)
+    at_once = agreeing_pairs(found, answers, level=np.inf)
+    monkeypatch.setattr(agreement, "BLOCK", 4 * 7)  # numbers of seven pairs
+    assert at_once
+    assert agreeing_pairs(found, answers, level=np.inf) == at_once
+
+
 @pytest.mark.parametrize("power", [1.0, 0.4])
 def test_the_expected_equal_is_that_of_annotators_who_both_answered(power):
     """Two annotators who may leave out a row, and whose answers leave the class uncertain."""

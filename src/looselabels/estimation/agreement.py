@@ -8,6 +8,7 @@ they confirm each other and look like experts, so they are found by equal answer
 and judged by what the others say if they are counted once (`unexplained_by_accuracy`).
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ MIN_ROWS = 10  # rows that both annotators answered; with fewer nothing can be s
 MIN_EQUAL = 30  # equal answers of copies; with fewer, equal answers are soon chance
 MIN_EXCESS = 0.05  # smaller differences can come from rows that are hard for everyone
 MAX_PAIRS = 3_000_000  # pairs of answers that are compared; of more, evenly spaced rows are used
+MAX_NUMBERS = 30_000_000  # pairs × classes, where each pair has a number for each class
+BLOCK = 2**16  # numbers that are in memory at once
 
 
 class AgreeingPair(NamedTuple):
@@ -52,7 +55,8 @@ def agreeing_pairs(found: AnnotatorInference, answers: Answers, level=0.05) -> l
     """
     from scipy.stats import betabinom
 
-    row, one, two = _pairs_of_answers(answers)
+    n_classes = found.class_proba_given_label.shape[1]
+    row, one, two = _pairs_of_answers(answers, MAX_NUMBERS // n_classes)
     code, pair, n_rows = np.unique(
         answers.annotator[one] * answers.n_annotators + answers.annotator[two],
         return_inverse=True,
@@ -186,11 +190,11 @@ def merge_annotators(answers: Answers, position, n_annotators) -> Answers:
     return answers._replace(row=row, annotator=annotator, label=label, n_annotators=n_annotators)
 
 
-def _pairs_of_answers(answers: Answers):
+def _pairs_of_answers(answers: Answers, most=np.inf):
     """Return the row and the positions of both answers of each pair, the lower annotator first."""
     n = answers.n_answers
     ends = np.cumsum(n)
-    step = max(1, -(-int((n * (n - 1) // 2).sum()) // MAX_PAIRS))
+    step = max(1, int(np.ceil((n * (n - 1) // 2).sum() / min(most, MAX_PAIRS))))
     parts = []
     for m in np.unique(n[n > 1]):
         rows = np.flatnonzero(n == m)[::step]
@@ -211,14 +215,26 @@ def _expected_equal(found, answers, row, one, two, pair, first, second) -> np.nd
     transitions = found.lazy_transitions[who]
     if answers.missing_label is not None:  # both did answer: given that, and nothing else
         transitions[:, :, answers.missing_label] = 0
-    equal = np.einsum("pys,pys->py", transitions[first], transitions[second])
+    equal = np.empty((len(first), transitions.shape[1]))
+    for some in _blocks(len(first), transitions[0].size):
+        equal[some] = np.einsum("pys,pys->py", transitions[first[some]], transitions[second[some]])
     answered = transitions.sum(axis=2)
     both = answered[first] * answered[second]
     logs = np.log(np.maximum(transitions, IMPOSSIBLE)).swapaxes(1, 2)
     label, annotator = answers.label, position[answers.annotator]
-    others = np.log(np.maximum(found.class_proba_given_label, IMPOSSIBLE))[row]
-    both_logs = logs[annotator[one], label[one]] + logs[annotator[two], label[two]]
-    others -= found.powers.answers * both_logs
-    others = np.exp(others - others.max(axis=1, keepdims=True))
-    share = (others * equal[pair]).sum(axis=1) / (others * both[pair]).sum(axis=1)
+    log_proba = np.log(np.maximum(found.class_proba_given_label, IMPOSSIBLE))
+    share = np.empty(len(row))
+    for some in _blocks(len(row), transitions.shape[1]):
+        a, b = one[some], two[some]
+        both_logs = logs[annotator[a], label[a]] + logs[annotator[b], label[b]]
+        others = log_proba[row[some]] - found.powers.answers * both_logs
+        others = np.exp(others - others.max(axis=1, keepdims=True))
+        p = pair[some]
+        share[some] = (others * equal[p]).sum(axis=1) / (others * both[p]).sum(axis=1)
     return np.bincount(pair, share, len(first))
+
+
+def _blocks(n, n_numbers) -> Iterator[slice]:
+    """Yield slices of n things that have so many numbers each, a block of numbers at a time."""
+    step = max(1, BLOCK // n_numbers)
+    return (slice(begin, begin + step) for begin in range(0, n, step))
