@@ -362,6 +362,44 @@ def test_the_unlabeled_label_can_have_another_name():
     assert_allclose(t.proba, [[0.4, 0.1, 0.5], [0.1, 0.4, 0.5]])
 
 
+def test_labels_that_are_right_for_every_class_keep_their_share():
+    t = Transition.partial(["a", "b"], unlabeled=-1, labeled=0.5).with_noise(0.2)
+    assert_allclose(t.proba, [[0.4, 0.1, 0.5], [0.1, 0.4, 0.5]])
+    meanings = {"a": "a", "b": "b", "letter": ["a", "b"]}
+    t = Transition.from_meanings(meanings, {"a": 1, "b": 1, "letter": 2}).with_noise(0.2)
+    assert_allclose(t.proba, [[0.4, 0.1, 0.5], [0.1, 0.4, 0.5]])
+
+
+@pytest.mark.parametrize("rate", [0.2, {"cat": 0.3, "other": 0.1}])
+def test_noise_stays_within_each_data_set(rate):
+    """Noise before data sets are merged, and noise after that, are the same."""
+    crowd = Transition.identity(["cat", "dog"])
+    sizes = {"pets": {"cat": 1, "dog": 2, "other": 5}, "crowd": 3}
+
+    def rate_in(t):
+        if not isinstance(rate, dict):
+            return rate
+        return {name: share for name, share in rate.items() if name in t.classes}
+
+    parts = {"pets": PETS, "crowd": crowd}
+    noisy = {name: t.with_noise(rate_in(t)) for name, t in parts.items()}
+    merged = Transition.combine(parts, sizes).with_noise(rate)
+    assert_allclose(merged.proba, Transition.combine(noisy, sizes).proba)
+    sites = Transition.combine({"site": merged, "lab": crowd}, {"site": 1, "lab": 1})
+    again = Transition.combine(
+        {"site": Transition.combine(parts, sizes), "lab": crowd}, {"site": 1, "lab": 1}
+    )
+    assert_allclose(again.with_noise(rate).proba[:, :5], sites.proba[:, :5])
+
+
+def test_several_labels_for_unlabeled_rows_keep_their_shares_next_to_noise_of_the_negative_class():
+    names = {"classes": ["cat", "other"], "labels": ["cat", None, "unclear"]}
+    is_right = [[1, 0], [1, 1], [1, 1]]
+    t = Transition([[0.5, 0.2, 0.3], [0, 0.6, 0.4]], **names, is_right=is_right)
+    noisy = t.with_noise({"other": 0.1})
+    assert_allclose(noisy.proba, [[0.5, 0.2, 0.3], [0.1, 0.54, 0.36]])
+
+
 def test_a_matrix_of_noise_is_multiplied_from_the_left():
     matrix = np.array([[0.9, 0.1, 0], [0.2, 0.8, 0], [0, 0.05, 0.95]])
     assert_allclose(PETS.with_noise(matrix).proba, matrix @ PETS.proba)
@@ -391,6 +429,25 @@ def test_a_bad_noise_rate_is_named(rate, message):
 def test_noise_needs_a_label_to_move_to():
     with pytest.raises(ValueError, match=r"there is only one label.*\{'other': 0\.01\}"):
         Transition.partial(["cat"], negative="other").with_noise(0.1)
+
+
+def test_noise_needs_two_labels_of_each_data_set():
+    web = Transition.partial(["cat"], labeled=0.5, negative="dog")
+    both = {"pets": Transition.identity(["cat", "dog"]), "web": web}
+    merged = Transition.combine(both, {"pets": 1, "web": 1})
+    with pytest.raises(ValueError, match=r"'web: cat' is the only .*data set.*before .*combine"):
+        merged.with_noise(0.1)
+    assert_array_equal(merged.with_noise(0).proba, merged.proba)
+    noisy = merged.with_noise({"dog": 0.1})  # cats have no noise
+    assert_allclose(noisy.proba, [[0.5, 0, 0.25, 0.25], [0.05, 0.45, 0.05, 0.45]])
+
+
+def test_noise_needs_labels_whose_meaning_is_known():
+    t = Transition([[0.8, 0.2], [0.2, 0.8]], ["a", "b"], ["x", "y"])  # x and y can mean a and b
+    with pytest.raises(ValueError, match=r"no label .* can be wrong: .*\('x', 'y'\).*is_right"):
+        t.with_noise(0.1)
+    known = Transition(t.proba, t.classes, t.labels, is_right=[[1, 0], [0, 1]])
+    assert_allclose(known.with_noise(0.5).proba, 0.5)
 
 
 def test_an_unknown_name_for_unlabeled_is_an_error():

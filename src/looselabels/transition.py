@@ -338,9 +338,10 @@ class Transition:
         rate : number, mapping from class to number, or square matrix
             A number r is the share of labeled samples that get one of the other labels, each
             equally likely: T'[y, s] = (1 − r) T[y, s] + r (m_y − T[y, s]) / (k − 1), where m_y is
-            the total probability in T of the k labels other than `unlabeled`. A class that is
-            never labeled stays so, unless a mapping or a sequence gives it a rate of its own:
-            then that share of the class is labeled, with equally likely labels.
+            the total probability in T of the k labels that can be wrong (`is_right`), other than
+            `unlabeled`. In merged data sets (`combine`), these are the labels of one data set. A
+            class that is never labeled stays so, unless a mapping or a sequence gives it a rate of
+            its own: then that share of the class is labeled, with equally likely labels.
             A matrix N[y, y'] is the probability that a sample of class y is labeled as one of
             class y' would be. The result is N @ T.
         unlabeled : the label of samples that nobody labeled
@@ -369,13 +370,36 @@ class Transition:
         if by_class:
             rate = dict.fromkeys(self.classes, 0) | dict(rate)
         rates = numbers_by_name("rate", rate, self.classes, maximum=1)
-        given = np.array([label != unlabeled for label in self.labels])
-        proba = _with_wrong_labels(self.proba, rates[:, None], given)
-        if by_class or n_dimensions == 1:
-            negative = ~self.proba[:, given].any(axis=1)
-            proba[np.ix_(negative, given)] = rates[negative, None] / max(1, given.sum())
-            proba[np.ix_(negative, ~given)] = 1 - rates[negative, None]
+        given = can_be_wrong(self) & [label != unlabeled for label in self.labels]
+        if rates.any() and not given.any():
+            raise ValueError(
+                "rate moves samples to other labels, but no label of the transition can be wrong: "
+                f"each of {listed(self.labels)} can be right for every class. Say what labels mean "
+                "with is_right, as in Transition(proba, classes, labels, is_right)."
+            )
+        proba, labels_negative = self.proba.copy(), by_class or n_dimensions == 1
+        for columns in _columns_by_data_set(self):
+            self._check_other_labels(rates, columns[given[columns]])
+            part = proba[:, columns], rates[:, None], given[columns], labels_negative
+            proba[:, columns] = _with_wrong_labels(*part)
         return self.with_proba(proba)
+
+    def _check_other_labels(self, rates, columns):
+        """Raise if rates move samples of a label, but there is no other in `columns`."""
+        if len(columns) != 1 or not (rates @ self.proba[:, columns]).any():
+            return
+        label = self.labels[columns[0]]
+        if data_set(label, self.classes) is None:
+            raise ValueError(
+                "rate moves samples to other labels, but there is only one label. To label samples "
+                "of the negative class by mistake, name it in rate, as in {'other': 0.01}."
+            )
+        raise ValueError(
+            f"rate moves samples to other labels of their data set, but {shown(label)!r} is the "
+            "only label there that can be wrong. Add noise to the other data sets before they are "
+            "merged by Transition.combine, or name in rate the classes that get this label by "
+            "mistake, as in {'other': 0.01}."
+        )
 
     def with_proba(self, proba) -> "Transition":
         """Return a transition with other probabilities, whose labels have the same meanings."""
@@ -671,6 +695,20 @@ def is_missing(label) -> bool:
     return label is None or (isinstance(label, tuple) and bool(label) and is_missing(label[-1]))
 
 
+def data_set(label, classes):
+    """Return the data set of a label of merged ones (`Transition.combine`), None for other labels.
+
+    >>> data_set(("web", "dog"), ["cat", "dog"]), data_set("dog", ["cat", "dog"])
+    ('web', None)
+    >>> data_set(("site", ("web", "dog")), ["cat", "dog"])
+    ('site', 'web')
+    """
+    if not (isinstance(label, tuple) and label) or label in classes:
+        return None
+    inner = data_set(label[-1], classes)
+    return label[0] if inner is None else (label[0], inner)
+
+
 def named_class(label, classes) -> int | None:
     """Return the position of the class that a label names, or None if it names no class.
 
@@ -779,17 +817,26 @@ def _shares(mass):
     return mass / mass.sum(axis=1, keepdims=True)
 
 
-def _with_wrong_labels(proba, rates, given):
-    """Return `proba` with a share of the samples of each `given` label moved to the others."""
-    noisy, mass = proba.copy(), proba[:, given]
-    total = mass.sum(axis=1, keepdims=True)
-    if given.sum() > 1:
-        noisy[:, given] = (1 - rates) * mass + rates * (total - mass) / (given.sum() - 1)
-    elif (rates * total).any():
-        raise ValueError(
-            "rate moves samples to other labels, but there is only one label. To label samples of "
-            "the negative class by mistake, name it in rate, as in {'other': 0.01}."
-        )
+def _columns_by_data_set(transition) -> list[np.ndarray]:
+    """Return the columns of the labels of each of merged data sets; otherwise all, together."""
+    names = [data_set(label, transition.classes) for label in transition.labels]
+    return [np.flatnonzero([other == name for other in names]) for name in dict.fromkeys(names)]
+
+
+def _with_wrong_labels(proba, rates, given, labels_negative):
+    """Return `proba` with a share of the samples of each `given` label moved to the others.
+
+    With `labels_negative`, that share of the samples of a class without these labels gets one.
+    """
+    noisy, mass, n_given = proba.copy(), proba[:, given], given.sum()
+    if n_given > 1:
+        total = mass.sum(axis=1, keepdims=True)
+        noisy[:, given] = (1 - rates) * mass + rates * (total - mass) / (n_given - 1)
+    if n_given and labels_negative:
+        negative = ~mass.any(axis=1)
+        moved = rates[negative] * proba[negative].sum(axis=1, keepdims=True)
+        noisy[np.ix_(negative, given)] = moved / n_given
+        noisy[np.ix_(negative, ~given)] *= 1 - rates[negative]
     return noisy
 
 

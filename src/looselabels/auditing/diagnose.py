@@ -27,7 +27,7 @@ from looselabels.estimation.losses import LabelSkill, label_skill
 from looselabels.estimation.reliability import LARGE_ERROR, SMALL_ERROR, calibration_error
 from looselabels.estimation.sampling import sample_rows
 from looselabels.inference import class_proba_from, condition_on_label
-from looselabels.transition import Transition, can_be_wrong, uninformative_labels
+from looselabels.transition import Transition, can_be_wrong, data_set, uninformative_labels
 
 LEVEL = 0.01  # the rate of false alarms of each test
 MAX_ROWS = 20_000  # that are tested: with more rows, differences are found that do not matter
@@ -165,7 +165,7 @@ def skills_of(model, scores) -> dict:
     labels. Labels that cannot be wrong, such as the missing one, are left out if two others remain.
     """
     seen, labels = scores.seen_labels, model.transition.labels
-    sources = [_source(labels[s], model.transition.classes) for s in seen]
+    sources = [data_set(labels[s], model.transition.classes) for s in seen]
     found = {}
     for source in dict.fromkeys(sources):
         own = seen[[name == source for name in sources]]
@@ -174,11 +174,6 @@ def skills_of(model, scores) -> dict:
     if not found and (skill := _skill_among(seen, model, scores)) is not None:
         return {None: skill}
     return found
-
-
-def _source(label, classes):
-    """Return the data set of a label of merged data sets, or None."""
-    return label[0] if isinstance(label, tuple) and label and label not in classes else None
 
 
 def _skill_among(labels, model, scores):
