@@ -519,6 +519,52 @@ def test_label_weights_without_sample_weight_are_left_out_with_a_warning():
     assert clf.training_label_weights_ is None
 
 
+@pytest.mark.parametrize("max_fit_rows", [None, 40])
+def test_label_weights_that_are_ignored_change_nothing(max_fit_rows):
+    base, options = KNeighborsClassifier(3), {"max_fit_rows": max_fit_rows, "random_state": 0}
+    with pytest.warns(UserWarning, match="label_weights are ignored"):
+        clf = DecoupledClassifier(base, label_weights="costs", **options).fit(X_PETS, HALF)
+    without = DecoupledClassifier(base, **options).fit(X_PETS, HALF)
+    assert type(clf.estimator_) is type(without.estimator_)
+    assert clf.n_rounds_ == without.n_rounds_
+    assert_array_equal(clf.training_label_weights_, without.training_label_weights_)
+    assert_array_equal(clf.class_proba_given_label_, without.class_proba_given_label_)
+
+
+OF_LABELS = ("transition", "negative", "noise", "strength", "class_prior", "label_weights")
+
+
+class ReadsOnce(DecoupledClassifier):
+    """Raises if a parameter about labels is read after the design was made."""
+
+    def _design(self, *args):
+        design = super()._design(*args)
+        self.has_read_ = True
+        return design
+
+    def __getattribute__(self, name):
+        if name in OF_LABELS and "has_read_" in object.__getattribute__(self, "__dict__"):
+            raise AssertionError(f"{name} was read again")
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"label_weights": 1},
+        {"label_weights": [1, 1, 0.1]},
+        {"noise": 0.1, "refit": 1},
+        {"cv": 3},
+        {"max_fit_rows": 40},
+        {"estimator": None},
+    ],
+)
+def test_parameters_about_labels_are_read_once(options):
+    clf = ReadsOnce(**{"estimator": GaussianNB(), "random_state": 0} | options).fit(X_PETS, HALF)
+    clf = clf.with_known_classes(np.where(np.arange(60) == 0, PETS, None))
+    assert clf.score(X_PETS, PETS) > 0.9
+
+
 def test_a_frozen_model_is_used_as_it_is_with_its_own_labels():
     model = GaussianNB().fit(X_PETS, PETS)
     clf = DecoupledClassifier(FrozenEstimator(model)).fit(X_PETS[::2], PETS[::2])

@@ -83,6 +83,12 @@ def test_equal_label_weights_are_none():
     assert design_labels(["cat", "dog"], label_weights=[2, 2]).label_weights is None
 
 
+def test_training_weights_are_explicit_ones_or_leave_out_uninformative_labels():
+    assert_array_equal(design_labels(PETS).training_weights, [1, 1, 0])
+    assert design_labels(PETS, label_weights=1).training_weights is None
+    assert_array_equal(design_labels(PETS, label_weights=[3, 2, 1]).training_weights, [3, 2, 1])
+
+
 def test_label_counts_imply_the_class_prior():
     transition = Transition.partial(["cat"], labeled=0.5, negative="dog")
     shares = np.array([0.3, 0.7])  # half of the cats are labeled: 60 % are cats

@@ -53,7 +53,7 @@ from looselabels.learning.decoupling import (
     learn_classes,
 )
 from looselabels.learning.forest import BalancedForestClassifier
-from looselabels.learning.label_design import design_labels, uninformative_weights
+from looselabels.learning.label_design import design_labels
 from looselabels.learning.label_model import model_labels, score_labels
 from looselabels.learning.linear import linear_model
 from looselabels.learning.out_of_sample import (
@@ -461,7 +461,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 UserWarning,
                 stacklevel=3,
             )
-            design = design._replace(label_weights=None)
+            design = design._replace(label_weights=None, has_explicit_weights=False)
         self._calibrate = self.calibrate  # `with_known_classes` calibrates as the fit did
         self._print(f"assumed {design.transition!r}")
         return design
@@ -479,7 +479,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         """
         self.candidate_losses_, self.n_fit_rows_ = None, len(design.label_index)
         if trains_on_dask(estimator, X):
-            self._check_for_dask(fit_params)
+            self._check_for_dask(design, fit_params)
             return None, *score_on_dask(estimator, X, design), {}
         rows = self._rows_to_fit(design)
         training, estimator, scores, rivals = self._choose_estimator(
@@ -491,10 +491,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         rivals = {name: weigh_sample(design, rows, part) for name, part in rivals.items()}
         return None, estimator, score_all_rows(estimator, X, design, rows, scores), rivals
 
-    def _check_for_dask(self, fit_params):
+    def _check_for_dask(self, design, fit_params):
         """Raise if a parameter cannot be used with an estimator that is trained on Dask."""
         given = [name for name, value in fit_params.items() if value is not None]
-        given += [name for name in ("cv", "label_weights") if getattr(self, name) is not None]
+        given += ["cv"] * (self.cv is not None) + ["label_weights"] * design.has_explicit_weights
         if given:
             raise ValueError(
                 f"{type(self.estimator).__name__} is trained on a cluster of Dask, on blocks of "
@@ -530,20 +530,18 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     def _training(self, estimator, X, y, design, fit_params, report):
         """Return the rows, folds and parameters that an estimator is fitted with."""
         fit_params, split_params = self._route(estimator, design, fit_params)
-        weights, folds, seed = design.label_weights, [], self.random_state
+        weights, folds, seed = None, [], self.random_state
         if not isinstance(estimator, FrozenEstimator):
-            index = design.label_index
+            index, weights = design.label_index, design.training_weights
             folds = choose_folds(estimator, self.cv, X, y, index, split_params, seed, design.groups)
-            if self.label_weights is None:
-                weights = uninformative_weights(design)
         return Training(
             estimator, X, design, folds, fit_params, weights, self.n_jobs, seed, report,
-            may_draw=self._may_draw(estimator, fit_params),
+            may_draw=self._may_draw(estimator, design, fit_params),
             # a mean of trees on bootstrap samples hardly follows single wrong labels
             may_leave_out=not predicts_own_rows(estimator),
         )  # fmt: skip
 
-    def _may_draw(self, estimator, fit_params):
+    def _may_draw(self, estimator, design, fit_params):
         """Return whether more models than one may be fitted, to draws of the rows.
 
         An estimator that predicts its own rows, like our forests, needs none. Parameters of its fit
@@ -553,7 +551,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return (
             is_automatic
             and self.estimator is not None
-            and self.label_weights is None
+            and not design.has_explicit_weights
             and not isinstance(estimator, FrozenEstimator)
             and not hasattr(estimator, "fit_out_of_sample")
             and not set(fit_params) - {weight_name(estimator)}
@@ -568,9 +566,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def _rows_to_fit(self, design):
         """Return the rows that models learn from, in increasing order; None: all."""
-        weights, index = design.label_weights, design.label_index
-        if self.label_weights is None and not isinstance(self.estimator, FrozenEstimator):
-            weights = uninformative_weights(design)
+        is_frozen, index = isinstance(self.estimator, FrozenEstimator), design.label_index
+        weights = None if is_frozen else design.training_weights
         weight = multiply_weights(design.sample_weight, None if weights is None else weights[index])
         rows = choose_rows(
             index,
@@ -585,7 +582,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def _rounds(self, training, model):
         """Return how often a model learns the classes."""
-        if training is None or not training.can_learn_classes() or self.label_weights is not None:
+        if training is None or training.design.has_explicit_weights:
+            return Rounds(0)
+        if not training.can_learn_classes():
             return Rounds(0)
         if self.refit is not True:
             return Rounds(int(self.refit))

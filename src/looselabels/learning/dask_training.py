@@ -23,7 +23,7 @@ from looselabels._dask import (
 from looselabels._names import listed
 from looselabels._validation import check_entries, import_extra
 from looselabels.learning.dask_rows import DaskRows, gathered
-from looselabels.learning.label_design import LabelDesign, uninformative_weights
+from looselabels.learning.label_design import LabelDesign
 from looselabels.learning.label_model import LabelScores, score_labels
 from looselabels.learning.out_of_sample import weight_parameter
 
@@ -43,7 +43,7 @@ def trains_on_dask(estimator, X) -> bool:
 def score_on_dask(estimator, X: DaskRows, design: LabelDesign) -> tuple[Any, LabelScores]:
     """Return the estimator, fitted to all rows, and p(label | x) of the rows out of sample."""
     _check_input(estimator, X)
-    weights, index = uninformative_weights(design), design.label_index
+    weights, index = design.training_weights, design.label_index
     is_learned = np.ones(len(index), bool) if weights is None else weights[index] > 0
     if design.sample_weight is not None:
         is_learned &= design.sample_weight > 0

@@ -42,10 +42,19 @@ class LabelDesign(NamedTuple):
     noise_method: str | None  #: how to estimate noise; None: it is known
     noise: float  #: the specified rate; `transition` includes it unless label rates are open
     strength: float  #: pseudocounts per class of the transition; inf: it is fixed
-    label_weights: np.ndarray | None  #: of labels in training, as specified
+    label_weights: np.ndarray | None  #: as specified; None also if they are equal
     sources: Sources
     groups: RowGroups | None = None  #: rows that belong together
     class_index: np.ndarray | None = None  #: of rows whose class is known, −1 elsewhere
+    has_explicit_weights: bool = False  #: whether label weights were specified, equal ones or not
+
+    @property
+    def training_weights(self) -> np.ndarray | None:
+        """The weights of labels in training; None: equal ones.
+
+        Those that were specified, otherwise 0 for uninformative labels.
+        """
+        return self.label_weights if self.has_explicit_weights else uninformative_weights(self)
 
     @property
     def counts(self) -> np.ndarray | None:
@@ -145,7 +154,10 @@ def design_labels(
     if transition is None:
         _warn_of_labels_that_look_missing(found)
     design.check_identifiable()
-    return found._replace(label_weights=_read_label_weights(label_weights, found))
+    return found._replace(
+        label_weights=_read_label_weights(label_weights, found),
+        has_explicit_weights=label_weights is not None,
+    )
 
 
 def default_noise(transition, class_prior, strength) -> float | str:

@@ -91,7 +91,7 @@ class Training(NamedTuple):
             weights = known_label_weights(self.design, columns)
         else:
             learn_from = None
-            if weights is not None and self.design.label_weights is None:
+            if weights is not None and not self.design.has_explicit_weights:
                 learn_from = weights[index] > 0  # explicit weights of zero are passed on instead
             fitted, label_proba = fit_and_predict(
                 self.estimator, self.X, index, len(labels), self.folds, self.fit_params,
