@@ -426,6 +426,19 @@ def test_the_bootstrap_contains_the_estimate_however_few_draws_there_are(rng):
     assert (low < high).any()
 
 
+def test_the_bootstrap_reads_what_the_estimate_reads(rng):
+    """Columns of a table are matched by name, and rows of half precision are normalized."""
+    pandas = pytest.importorskip("pandas")
+    label_proba, labels, _ = gaussians(rng, NOISE, n_samples=100)
+    design = Transition(noisier(NOISE), ["a", "b"], ["a", "b"])
+    expected = bootstrap(label_proba, labels, design, method="em", n_draws=5)
+    table = pandas.DataFrame(label_proba, columns=["a", "b"])[["b", "a"]]
+    assert_allclose(bootstrap(table, labels, design, method="em", n_draws=5), expected)
+    half = label_proba.astype(np.float16)
+    found = bootstrap(half, labels, design, method="em", n_draws=5)
+    assert_allclose(found, expected, atol=0.01)
+
+
 def test_rows_of_weight_zero_are_not_drawn(rng):
     label_proba, labels, _ = gaussians(rng, NOISE, n_samples=100)
     wrong = np.where(np.arange(100) < 50, labels, 1 - labels)

@@ -31,7 +31,6 @@ from looselabels._validation import (
     as_counts,
     as_numpy,
     check_row_stochastic,
-    check_sample_weight,
     check_scores,
     short_repr,
     some_of,
@@ -174,9 +173,10 @@ def bootstrap(
     interval_ends(level)  # a bad level raises before the work starts
     if n_draws < 1:
         raise ValueError(f"n_draws must be 1 or more; it is {n_draws}.")
-    label_proba = as_numpy("label_proba", label_proba)
-    weight = check_sample_weight(sample_weight, label_proba)
-    weight = np.ones(len(label_proba)) if weight is None else as_counts(weight)
+    label_proba, label_index, design, weight = _check(
+        label_proba, label_index, design, sample_weight
+    )
+    weight = as_counts(weight)
     rng = np.random.default_rng(random_state)
     draws = rng.multinomial(max(round(weight.sum()), 1), weight / weight.sum(), n_draws)
     estimate, *drawn = (
