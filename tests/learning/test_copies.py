@@ -191,12 +191,19 @@ def test_copies_count_once_and_move_no_weight_between_labels(rows):
     counts = groups.count_once(labels, weight)
     for group in np.unique(index):
         own = index == group
+        n_weighted = max(np.count_nonzero(weight[own]), 1)
         for label in range(3):
             rows_of = own & (labels == label)
-            assert_allclose(counts[rows_of].sum(), weight[rows_of].sum() / own.sum())
+            assert_allclose(counts[rows_of].sum(), weight[rows_of].sum() / n_weighted)
             assert np.count_nonzero(counts[rows_of]) <= 1
     assert groups.n_copies == len(rows) - len(np.unique(index))
     assert RowGroups(index).count_once(labels, weight) is weight
+
+
+def test_a_copy_of_weight_zero_is_as_good_as_absent():
+    groups = RowGroups(np.array([0, 0, 1, 1]), are_copies=True)
+    counts = groups.count_once(np.zeros(4, int), np.array([1.0, 0.0, 1.0, 3.0]))
+    assert_array_equal(counts, [1, 0, 2, 0])
 
 
 def test_the_design_effect_is_that_of_a_mean_over_rows():

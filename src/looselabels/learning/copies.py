@@ -59,7 +59,7 @@ class RowGroups(NamedTuple):
         return float(self.sizes.mean()) if self.are_copies else 1.0
 
     def count_once(self, label_index, weight) -> np.ndarray:
-        """Return weights that divide each row by the number of its copies.
+        """Return weights that divide each row by the number of its copies with positive weight.
 
         The copies of a row that have the same label are the same evidence: the first of them gets
         their weight, and the others get 0. Weights of groups that are not copies are unchanged.
@@ -68,7 +68,10 @@ class RowGroups(NamedTuple):
         >>> groups.count_once(np.array([0, 0, 0, 1]), np.ones(4)).round(2)
         array([0.67, 1.  , 0.  , 0.33])
         """
-        return self.weigh_first(label_index, weight / self.sizes) if self.are_copies else weight
+        if not self.are_copies:
+            return weight
+        n_weighted = np.maximum(np.bincount(self.group_index, weight > 0), 1)
+        return self.weigh_first(label_index, weight / n_weighted[self.group_index])
 
     def weigh_first(self, label_index, weight) -> np.ndarray:
         """Return weights that are moved to the first of all copies with the same label."""
