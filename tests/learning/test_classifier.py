@@ -477,6 +477,15 @@ def test_copies_change_the_weight_of_evidence_only(estimator):
     assert_allclose(twice.class_proba_, np.tile(once.class_proba_, (2, 1)), atol=1e-6)
 
 
+def test_folds_that_can_be_read_once_are_those_of_all_candidates():
+    folds = [(np.flatnonzero(np.arange(60) % 3 != k), np.arange(k, 60, 3)) for k in range(3)]
+    options = {"refit": False, "random_state": 0}
+    listed = DecoupledClassifier(cv=folds, **options).fit(X_PETS, PETS)
+    once = DecoupledClassifier(cv=(fold for fold in folds), **options).fit(X_PETS, PETS)
+    assert once.candidate_losses_ == listed.candidate_losses_
+    assert_array_equal(once.class_proba_, listed.class_proba_)
+
+
 def test_groups_are_routed_by_a_search():
     groups = np.repeat(np.arange(20), 3)
     with sklearn.config_context(enable_metadata_routing=True):

@@ -1,6 +1,7 @@
 """DecoupledClassifier: scikit-learn plumbing around `decoupling`. No equations here."""
 
 import warnings
+from collections.abc import Iterator
 from copy import copy
 from functools import partial
 from numbers import Integral
@@ -507,7 +508,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         The scores of other default models that predict the labels about as well come last, by name.
         """
         report, self.candidate_losses_ = self._progress(), None
-        training = self._training(estimator, X, y, design, fit_params, report)
+        cv = list(self.cv) if isinstance(self.cv, Iterator) else self.cv  # for all candidates
+        training = self._training(estimator, X, y, design, fit_params, cv, report)
         if self.estimator is not None:
             if not may_draw:
                 training = training._replace(may_draw=False)
@@ -516,7 +518,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         candidates = {"forest": training}
         if self.cv != OWN:
             linear = linear_model(X)
-            candidates["linear"] = self._training(linear, X, y, design, fit_params, report)
+            candidates["linear"] = self._training(linear, X, y, design, fit_params, cv, report)
         # a linear model is much faster than a forest, unless there are very many columns
         for name, candidate in each(candidates.items(), 1.1 if len(candidates) > 1 else 1):
             if not scored or candidate.has_two_labels():  # a linear model needs two
@@ -527,13 +529,13 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         close = [name for name in losses if name != best and losses[name] < CLOSE * losses[best]]
         return *scored[best], {name: scored[name][-1] for name in close}
 
-    def _training(self, estimator, X, y, design, fit_params, report):
+    def _training(self, estimator, X, y, design, fit_params, cv, report):
         """Return the rows, folds and parameters that an estimator is fitted with."""
         fit_params, split_params = self._route(estimator, design, fit_params)
         weights, folds, seed = None, [], self.random_state
         if not isinstance(estimator, FrozenEstimator):
             index, weights = design.label_index, design.training_weights
-            folds = choose_folds(estimator, self.cv, X, y, index, split_params, seed, design.groups)
+            folds = choose_folds(estimator, cv, X, y, index, split_params, seed, design.groups)
         return Training(
             estimator, X, design, folds, fit_params, weights, self.n_jobs, seed, report,
             may_draw=self._may_draw(estimator, design, fit_params),
