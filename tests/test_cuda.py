@@ -3,7 +3,11 @@
 import ctypes
 import shutil
 import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -133,6 +137,46 @@ def test_only_square_invertible_transitions_use_the_dual():
     prior = np.array([0.4, 0.3, 0.2, 0.1])
     assert _cuda.kernels_for(row_problem(noisy(4), prior, 1e-9)) == ("ascend_rows",)
     assert _cuda.kernels_for(row_problem(wide(), None, 1e-9)) == ("ascend_rows",)
+
+
+def test_a_kernel_sees_the_problem_of_its_thread(monkeypatch):
+    """A module has one variable `problem`; a kernel reads it some time after its launch."""
+    shared = np.zeros(0)
+
+    def copy_from_host(pointer, n_bytes):
+        nonlocal shared
+        shared = np.ctypeslib.as_array((ctypes.c_double * (n_bytes // 8)).from_address(pointer))
+        shared = shared.copy()
+
+    class Labels(np.ndarray):
+        device = SimpleNamespace(attributes={"MultiProcessorCount": 1})
+
+    def to_numpy(sums):  # waits for the kernel
+        time.sleep(0.002)
+        return np.append(shared[:4], np.zeros(4))
+
+    variable = SimpleNamespace(copy_from_host=copy_from_host)
+    module = SimpleNamespace(
+        get_global=lambda name: variable,
+        get_function=lambda name: lambda *launch: time.sleep(0.002),
+    )
+    cupy = SimpleNamespace(
+        empty=np.zeros, asnumpy=to_numpy, ndarray=np.ndarray, from_dlpack=lambda array: array
+    )
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(_cuda, "_module", lambda *sizes: module)
+    rows = SimpleNamespace(
+        labels=np.zeros((10, 2)).view(Labels), solved=False, sample_weight=None, left=None
+    )
+
+    def solve(noise):
+        transition = np.array([[1 - noise, noise], [noise, 1 - noise]])
+        problem = row_problem(transition, None, 1e-9)
+        sums, _ = _cuda.CudaRows._run(rows, "dual_rows", problem, None, None, None)
+        return abs(sums.label_mass - transition).max()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert max(pool.map(solve, np.linspace(0.1, 0.4, 20))) == 0
 
 
 def test_numpy_arrays_do_not_use_the_gpu():

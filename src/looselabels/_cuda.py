@@ -10,6 +10,7 @@ import warnings
 from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from looselabels._blocks import (
 MAX_SIDE = 32  # classes or labels: a thread holds a whole row
 BLOCKS_PER_PROCESSOR = 16  # of threads, so that some compute while others wait for memory
 ROWS_LEFT_AT_ONCE = 2**16  # limits the temporary arrays of `solve_block`
+PROBLEM_LOCK = Lock()  # of the variable `problem` of the kernels
 CONSTANTS = {
     "NEGLIGIBLE": NEGLIGIBLE,
     "RULED_OUT": RULED_OUT,
@@ -116,7 +118,7 @@ class CudaRows(Rows):
         import cupy
 
         n_classes, n_labels = problem.transition.shape
-        kernel, tile = _kernel(name, problem, self.labels.dtype)
+        tile = rows_per_block(n_classes, n_labels)
         after_another = rows is not None
         # ST⁻¹ is a better start for the dual than the last pass, and takes less to read.
         start = class_proba if after_another else self.class_proba if self.solved else None
@@ -137,8 +139,10 @@ class CudaRows(Rows):
             self.left,
             sums,
         )
-        kernel((n_blocks,), (tile,), tuple(_argument(array) for array in arrays))
-        total = cupy.asnumpy(sums.sum(axis=0))
+        arguments = tuple(_argument(array) for array in arrays)
+        with PROBLEM_LOCK:  # until the kernel is done, which the sums wait for
+            _kernel(name, problem, self.labels.dtype)((n_blocks,), (tile,), arguments)
+            total = cupy.asnumpy(sums.sum(axis=0))
         mass, (value, gap_sum, _, n_left) = total[:-4].reshape(n_classes, n_labels), total[-4:]
         if n_left == 0:
             rows = self.labels[:0, 0]
@@ -173,12 +177,12 @@ def kernels_for(problem: RowProblem) -> tuple[str, ...]:
 
 
 def _kernel(name, problem: RowProblem, dtype):
-    """Return the kernel with the problem in its constant memory, and its threads per block."""
+    """Return the kernel with the problem in its constant memory: one for all threads of Python."""
     n_classes, n_labels = problem.transition.shape
     module = _module(n_classes, n_labels, dtype.name)
     shared = pack(problem)
     module.get_global("problem").copy_from_host(shared.ctypes.data, shared.nbytes)
-    return module.get_function(name), rows_per_block(n_classes, n_labels)
+    return module.get_function(name)
 
 
 def pack(problem: RowProblem) -> np.ndarray:
