@@ -1,5 +1,8 @@
 """One pass over the rows: sums over blocks, repeated passes, and rows that keep their labels."""
 
+import os
+import subprocess
+import sys
 from contextvars import copy_context
 from threading import get_ident
 
@@ -279,3 +282,18 @@ def test_blas_stays_limited_until_the_last_thread_leaves(two_blas_threads):
         first.__exit__(None, None, None)
         assert blas_threads() == 1
     assert blas_threads() == 2
+
+
+def test_the_blas_of_scipy_is_limited_even_if_nothing_has_used_it_yet():
+    """The compiled kernels load it after the first limit of a process."""
+    code = (
+        "from threadpoolctl import threadpool_info\n"
+        "from looselabels._blocks import one_blas_thread\n"
+        "with one_blas_thread():\n"
+        "    import scipy.linalg\n"
+        "    pools = [pool for pool in threadpool_info() if pool['user_api'] == 'blas']\n"
+        "    print(max((pool['num_threads'] for pool in pools), default=1))"
+    )
+    env = os.environ | {f"{name}_NUM_THREADS": "2" for name in ("OMP", "OPENBLAS", "MKL")}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("1\n", "")

@@ -316,7 +316,9 @@ def one_blas_thread():
 
 @cache
 def _blas():
-    """Return the controller of the BLAS libraries."""
+    """Return the controller of the BLAS libraries, of NumPy and of SciPy."""
+    import scipy.linalg  # noqa: F401  the controller knows libraries that are loaded, and no others
+
     return ThreadpoolController()
 
 
