@@ -1,5 +1,7 @@
 """Copies of a row count once; rows that are equal by chance are not copies."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits, load_iris
 
-from looselabels.learning.copies import RowGroups, copy_groups, group_rows
+from looselabels.learning.copies import RowGroups, _joined, copy_groups, group_rows
 
 pandas = pytest.importorskip("pandas", reason="the extra `tables` is not installed")
 polars = pytest.importorskip("polars", reason="polars is not installed")
@@ -165,6 +167,47 @@ def test_groups_of_one_row_each_are_no_groups_and_stop_the_search_for_copies():
     assert group_rows(X, range(240)) is None
 
 
+def test_copies_are_found_in_groups_too_and_are_in_one_group():
+    X = np.tile(NUMBERS, (3, 1))
+    kept = group_rows(X, np.tile(np.arange(120) // 4, 3))
+    assert_array_equal(kept.group_index, np.tile(np.arange(120) // 4, 3))
+    joined = group_rows(X, np.arange(360) // 5)  # 24 groups in each copy of the table
+    assert_array_equal(joined.group_index, np.tile(np.arange(120) // 5, 3))
+    for found in (kept, joined):
+        assert_array_equal(found.copy_index, np.tile(np.arange(120), 3))
+        assert found.n_copies == 240
+        assert found.copies_per_row == 3
+
+
+def test_groups_that_copies_link_to_one_are_not_kept_and_warned_about():
+    X, hospital = np.tile(NUMBERS, (3, 1)), np.repeat(["A", "B", "C"], 120)
+    with pytest.warns(UserWarning, match="one of them has 360 of 360 rows.*groups were not"):
+        found = group_rows(X, hospital)
+    assert_array_equal(found.group_index, np.tile(np.arange(120), 3))
+    assert_array_equal(found.copy_index, found.group_index)
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), min_size=30, max_size=60))
+def test_rows_are_together_exactly_if_groups_and_copies_link_them(rows):
+    groups = np.array([group for group, _ in rows])
+    source = np.array([0 if is_copy else row for row, (_, is_copy) in enumerate(rows)])
+    linked = (groups[:, None] == groups) | (source[:, None] == source)
+    for _ in rows:
+        linked = linked @ linked
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = _joined(*(np.unique(index, return_inverse=True)[1] for index in (groups, source)))
+    if linked.sum(axis=0).max() <= len(rows) / 2:
+        assert_array_equal(found[:, None] == found, linked)
+    assert set(found) == set(range(found.max() + 1))
+
+
+def test_some_rows_keep_their_groups_and_copies():
+    groups = RowGroups(np.array([0, 1, 2, 1, 2]), np.array([0, 1, 2, 3, 2])).take([2, 3, 4])
+    assert_array_equal(groups.group_index, [1, 0, 1])
+    assert_array_equal(groups.copy_index, [0, 1, 0])
+
+
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
@@ -187,7 +230,7 @@ WEIGHTS = st.floats(0, 9, allow_subnormal=False)
 def test_copies_count_once_and_move_no_weight_between_labels(rows):
     names, labels, weight = (np.array(column) for column in zip(*rows, strict=True))
     index = np.unique(names, return_inverse=True)[1]
-    groups = RowGroups(index, are_copies=True)
+    groups = RowGroups(index, index)
     counts = groups.count_once(labels, weight)
     for group in np.unique(index):
         own = index == group
@@ -202,7 +245,7 @@ def test_copies_count_once_and_move_no_weight_between_labels(rows):
 def test_the_design_effect_is_that_of_a_mean_over_rows():
     rng = np.random.default_rng(0)
     sizes = np.array([1] * 50 + [4] * 10)
-    groups = RowGroups(np.repeat(np.arange(60), sizes), are_copies=True)
+    groups = RowGroups(np.zeros(90, int), np.repeat(np.arange(60), sizes))
     means = [np.repeat(rng.standard_normal(60), sizes).mean() for _ in range(20_000)]
     assert np.var(means) * 90 == pytest.approx(groups.copies_per_row, rel=0.03)
     assert RowGroups(groups.group_index).copies_per_row == 1
