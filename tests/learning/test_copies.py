@@ -8,9 +8,16 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.preprocessing import scale
 
-from looselabels.learning.copies import RowGroups, _joined, copy_groups, group_rows
+from looselabels.learning.copies import (
+    RowGroups,
+    _joined,
+    copy_groups,
+    group_rows,
+    occur_too_evenly,
+)
 
 pandas = pytest.importorskip("pandas", reason="the extra `tables` is not installed")
 polars = pytest.importorskip("polars", reason="polars is not installed")
@@ -57,6 +64,24 @@ def survey(n_rows=400):
     return rng.integers(2, size=(n_rows, 1)) ^ (rng.random((n_rows, 16)) < lean)
 
 
+def few_values(seed):
+    """Return rows whose columns have few values: independent, or of few types, or a chain."""
+    rng = np.random.default_rng(seed)
+    size = n_rows, n_columns = rng.choice([100, 300, 1000, 3000]), rng.choice([5, 8, 12, 20])
+    n_values, kind = rng.choice([2, 3, 4, 8]), seed % 4
+    X = rng.integers(n_values, size=size)
+    if kind in (1, 2):  # answers that mostly follow from the type
+        types = rng.integers(n_values, size=(2 + seed % 3, n_columns))
+        own = types[rng.choice(len(types), n_rows, p=rng.dirichlet(np.full(len(types), 2.0)))]
+        rate = rng.choice([0.02, 0.1, 0.3], n_columns if kind == 1 else 1)
+        X = np.where(rng.random(size) < rate, X, own)
+    if kind == 3:  # each column is mostly equal to the one before
+        is_new = rng.random(size) < rng.choice([0.02, 0.1, 0.3])
+        for j in range(1, n_columns):
+            X[:, j] = np.where(is_new[:, j], X[:, j], X[:, j - 1])
+    return X.astype(float)
+
+
 # ------------------------------------------------------------------------------------- detection
 
 
@@ -91,6 +116,36 @@ def test_answers_that_depend_on_each_other_are_equal_by_chance():
     assert len(X) - len(np.unique(X, axis=0)) > 50
     assert copy_groups(X) is None
     assert copy_groups(one_hot(X)) is None
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_columns_of_few_values_have_no_copies_unless_rows_are_repeated(number):
+    X = few_values(number)
+    assert copy_groups(X) is None
+    assert not occur_too_evenly(np.unique(X, axis=0, return_counts=True)[1])
+    assert_repetitions_are_copies(X)
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_digits])
+@pytest.mark.parametrize("n_columns", [6, 8, 12, None])
+@pytest.mark.parametrize("n_values", [2, 3])
+def test_real_columns_of_few_values_have_no_copies_unless_rows_are_repeated(
+    load, n_columns, n_values
+):
+    X = scale(load().data[:, :n_columns])
+    X = np.digitize(X, [0] if n_values == 2 else [-0.5, 0.5]).astype(float)
+    assert copy_groups(X) is None
+    assert_repetitions_are_copies(X)
+
+
+def assert_repetitions_are_copies(X):
+    n_rows, n_distinct = len(X), len(np.unique(X, axis=0))
+    for times in (2, 3):
+        repeated = np.tile(X, (times, 1))
+        shuffled = np.random.default_rng(0).permuted(repeated, axis=0)
+        n_by_chance = len(repeated) - len(np.unique(shuffled, axis=0))
+        if n_distinct > 0.5 * n_rows and n_by_chance < 0.3 * n_rows:
+            assert len(np.unique(copy_groups(repeated))) == n_distinct
 
 
 def test_few_equal_rows_do_not_matter():

@@ -5,12 +5,18 @@ and they are not independent evidence. Equal rows are not always copies, though:
 binary columns has many equal rows by chance. Equal rows count as copies if
 
 1. far more rows are equal than after each column was shuffled on its own, and
-2. half of the columns still distinguish most of the different rows. If columns have few values and
-   depend on each other (dummy variables, answers to a survey), rows can be equal by chance although
-   shuffling removes such rows; but then half of the columns distinguish far fewer rows than all
-   columns do.
+2. columns that depend on each other (dummy variables, answers to a survey) cannot be the reason.
+   They can make rows equal by chance, and shuffling removes such rows. But then half of the columns
+   distinguish fewer rows than all columns do, and the numbers f_k of rows that occur k times are
+   limited, whatever the distribution of rows is. Each row occurs Poisson(λ) times, with a λ of its
+   own, so E f_k = Σ λ^k exp(−λ) / k!, and by the inequality of Cauchy and Schwarz
 
-Both need only the hash of each row, a sum over the hashes of its cells: O(number of cells).
+       (E f_k)² ≤ (k + 1) / k · E f_{k−1} · E f_{k+1}.
+
+   Rows are copies if half of the columns distinguish nearly all of them, or if this limit is
+   exceeded: if each row is there three times, f_2 = f_4 = 0.
+
+All need only the hash of each row, a sum over the hashes of its cells: O(number of cells).
 """
 
 import warnings
@@ -26,7 +32,9 @@ from looselabels._validation import short_repr
 MIN_SHARE, MIN_COPIES = 0.01, 5  # of the rows, and how many; fewer copies do not matter
 MIN_ROWS = 20  # different rows; with fewer, nothing can be said about chance
 TIMES_CHANCE = 3  # how many times as many rows are copies as after shuffling
-MIN_DISTINCT = 0.75  # of the different rows differ in half of the columns
+MIN_DISTINCT = 0.97  # of the different rows differ in half of the columns
+MAX_MORE = 1.2  # times as many rows are equal in half of the columns as in all
+N_ERRORS = 3  # standard errors by which a number of rows can differ from its expected value
 N_SPLITS = 8  # into halves of the columns; one half of each must do
 MAX_WORDS = 8  # columns that a text is divided into
 MAX_LINKED = 0.5  # of the rows: a larger group leaves too few rows to learn from
@@ -215,7 +223,28 @@ def _is_chance(table, keys, found, rng) -> bool:
     if len(found) - n_distinct < TIMES_CHANCE * (len(found) - _n_distinct(shuffled)):
         return True
     best = [max(_n_distinct(half), _n_distinct(found - half)) for half in halves]
-    return min(best) < MIN_DISTINCT * n_distinct
+    if min(best) >= MIN_DISTINCT * n_distinct and (
+        len(found) - min(best) <= MAX_MORE * (len(found) - n_distinct)
+    ):
+        return False
+    return not occur_too_evenly(np.unique(found, return_counts=True)[1])
+
+
+def occur_too_evenly(counts) -> bool:
+    """Return whether rows that occur `counts` times cannot be equal by chance.
+
+    It is so if there are more rows that occur k times than those that occur k − 1 and k + 1 times
+    allow; see the top of the file. Each number can differ by three standard errors.
+
+    >>> counts = np.random.default_rng(0).poisson(0.5, size=1000)
+    >>> occur_too_evenly(counts[counts > 0]), occur_too_evenly(3 * counts[counts > 0])
+    (False, True)
+    """
+    n_rows = np.append(np.bincount(counts), [0, 0])  # that occur 0, 1, 2, … times
+    error = N_ERRORS * np.sqrt(n_rows)
+    low, high = n_rows - error, n_rows + error + N_ERRORS**2  # a Poisson number can be 0
+    k = np.arange(2, len(n_rows) - 1)
+    return bool(np.any(low[k] > np.sqrt((k + 1) / k * high[k - 1] * high[k + 1])))
 
 
 def _n_distinct(hashes) -> int:
