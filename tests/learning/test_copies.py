@@ -1,14 +1,23 @@
 """Copies of a row count once; rows that are equal by chance are not copies."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.preprocessing import scale
 
-from looselabels.learning.copies import RowGroups, copy_groups, group_rows
+from looselabels.learning.copies import (
+    RowGroups,
+    _joined,
+    copy_groups,
+    group_rows,
+    occur_too_evenly,
+)
 
 pandas = pytest.importorskip("pandas", reason="the extra `tables` is not installed")
 polars = pytest.importorskip("polars", reason="polars is not installed")
@@ -55,6 +64,24 @@ def survey(n_rows=400):
     return rng.integers(2, size=(n_rows, 1)) ^ (rng.random((n_rows, 16)) < lean)
 
 
+def few_values(seed):
+    """Return rows whose columns have few values: independent, or of few types, or a chain."""
+    rng = np.random.default_rng(seed)
+    size = n_rows, n_columns = rng.choice([100, 300, 1000, 3000]), rng.choice([5, 8, 12, 20])
+    n_values, kind = rng.choice([2, 3, 4, 8]), seed % 4
+    X = rng.integers(n_values, size=size)
+    if kind in (1, 2):  # answers that mostly follow from the type
+        types = rng.integers(n_values, size=(2 + seed % 3, n_columns))
+        own = types[rng.choice(len(types), n_rows, p=rng.dirichlet(np.full(len(types), 2.0)))]
+        rate = rng.choice([0.02, 0.1, 0.3], n_columns if kind == 1 else 1)
+        X = np.where(rng.random(size) < rate, X, own)
+    if kind == 3:  # each column is mostly equal to the one before
+        is_new = rng.random(size) < rng.choice([0.02, 0.1, 0.3])
+        for j in range(1, n_columns):
+            X[:, j] = np.where(is_new[:, j], X[:, j], X[:, j - 1])
+    return X.astype(float)
+
+
 # ------------------------------------------------------------------------------------- detection
 
 
@@ -89,6 +116,36 @@ def test_answers_that_depend_on_each_other_are_equal_by_chance():
     assert len(X) - len(np.unique(X, axis=0)) > 50
     assert copy_groups(X) is None
     assert copy_groups(one_hot(X)) is None
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_columns_of_few_values_have_no_copies_unless_rows_are_repeated(number):
+    X = few_values(number)
+    assert copy_groups(X) is None
+    assert not occur_too_evenly(np.unique(X, axis=0, return_counts=True)[1])
+    assert_repetitions_are_copies(X)
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_digits])
+@pytest.mark.parametrize("n_columns", [6, 8, 12, None])
+@pytest.mark.parametrize("n_values", [2, 3])
+def test_real_columns_of_few_values_have_no_copies_unless_rows_are_repeated(
+    load, n_columns, n_values
+):
+    X = scale(load().data[:, :n_columns])
+    X = np.digitize(X, [0] if n_values == 2 else [-0.5, 0.5]).astype(float)
+    assert copy_groups(X) is None
+    assert_repetitions_are_copies(X)
+
+
+def assert_repetitions_are_copies(X):
+    n_rows, n_distinct = len(X), len(np.unique(X, axis=0))
+    for times in (2, 3):
+        repeated = np.tile(X, (times, 1))
+        shuffled = np.random.default_rng(0).permuted(repeated, axis=0)
+        n_by_chance = len(repeated) - len(np.unique(shuffled, axis=0))
+        if n_distinct > 0.5 * n_rows and n_by_chance < 0.3 * n_rows:
+            assert len(np.unique(copy_groups(repeated))) == n_distinct
 
 
 def test_few_equal_rows_do_not_matter():
@@ -165,6 +222,47 @@ def test_groups_of_one_row_each_are_no_groups_and_stop_the_search_for_copies():
     assert group_rows(X, range(240)) is None
 
 
+def test_copies_are_found_in_groups_too_and_are_in_one_group():
+    X = np.tile(NUMBERS, (3, 1))
+    kept = group_rows(X, np.tile(np.arange(120) // 4, 3))
+    assert_array_equal(kept.group_index, np.tile(np.arange(120) // 4, 3))
+    joined = group_rows(X, np.arange(360) // 5)  # 24 groups in each copy of the table
+    assert_array_equal(joined.group_index, np.tile(np.arange(120) // 5, 3))
+    for found in (kept, joined):
+        assert_array_equal(found.copy_index, np.tile(np.arange(120), 3))
+        assert found.n_copies == 240
+        assert found.copies_per_row == 3
+
+
+def test_groups_that_copies_link_to_one_are_not_kept_and_warned_about():
+    X, hospital = np.tile(NUMBERS, (3, 1)), np.repeat(["A", "B", "C"], 120)
+    with pytest.warns(UserWarning, match="one of them has 360 of 360 rows.*groups were not"):
+        found = group_rows(X, hospital)
+    assert_array_equal(found.group_index, np.tile(np.arange(120), 3))
+    assert_array_equal(found.copy_index, found.group_index)
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), min_size=30, max_size=60))
+def test_rows_are_together_exactly_if_groups_and_copies_link_them(rows):
+    groups = np.array([group for group, _ in rows])
+    source = np.array([0 if is_copy else row for row, (_, is_copy) in enumerate(rows)])
+    linked = (groups[:, None] == groups) | (source[:, None] == source)
+    for _ in rows:
+        linked = linked @ linked
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = _joined(*(np.unique(index, return_inverse=True)[1] for index in (groups, source)))
+    if linked.sum(axis=0).max() <= len(rows) / 2:
+        assert_array_equal(found[:, None] == found, linked)
+    assert set(found) == set(range(found.max() + 1))
+
+
+def test_some_rows_keep_their_groups_and_copies():
+    groups = RowGroups(np.array([0, 1, 2, 1, 2]), np.array([0, 1, 2, 3, 2])).take([2, 3, 4])
+    assert_array_equal(groups.group_index, [1, 0, 1])
+    assert_array_equal(groups.copy_index, [0, 1, 0])
+
+
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
@@ -187,7 +285,7 @@ WEIGHTS = st.floats(0, 9, allow_subnormal=False)
 def test_copies_count_once_and_move_no_weight_between_labels(rows):
     names, labels, weight = (np.array(column) for column in zip(*rows, strict=True))
     index = np.unique(names, return_inverse=True)[1]
-    groups = RowGroups(index, are_copies=True)
+    groups = RowGroups(index, index)
     counts = groups.count_once(labels, weight)
     for group in np.unique(index):
         own = index == group
@@ -209,7 +307,7 @@ def test_a_copy_of_weight_zero_is_as_good_as_absent():
 def test_the_design_effect_is_that_of_a_mean_over_rows():
     rng = np.random.default_rng(0)
     sizes = np.array([1] * 50 + [4] * 10)
-    groups = RowGroups(np.repeat(np.arange(60), sizes), are_copies=True)
+    groups = RowGroups(np.zeros(90, int), np.repeat(np.arange(60), sizes))
     means = [np.repeat(rng.standard_normal(60), sizes).mean() for _ in range(20_000)]
     assert np.var(means) * 90 == pytest.approx(groups.copies_per_row, rel=0.03)
     assert RowGroups(groups.group_index).copies_per_row == 1

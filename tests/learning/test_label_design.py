@@ -122,7 +122,8 @@ def test_unknown_classes_and_columns_of_another_length_are_refused():
 
 
 def test_copies_of_which_one_was_reviewed_are_counted_separately():
-    groups = RowGroups(np.array([0, 0, 0, 1]), are_copies=True)
+    copies = np.array([0, 0, 0, 1])
+    groups = RowGroups(copies, copies)
     design = design_labels(["cat", "cat", "cat", "dog"])._replace(groups=groups)
     assert_allclose(design.counts, [1, 0, 0, 1])
     reviewed = design.with_known_classes([None, "dog", None, None])

@@ -335,7 +335,8 @@ about_model = add_options(
         "--groups",
         metavar="COLUMN",
         help="Column that says which rows belong together, such as a patient. They are predicted "
-        "by models that have seen none of them.  [default: copies of a row belong together]",
+        "by models that have seen none of them. Copies of a row belong together in any case, "
+        "unless this column is different in each row.",
     ),
     click.option(
         "--model",

@@ -316,9 +316,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             How often each row counts.
         groups : column of shape (n_samples,), default=None
             Rows that belong together, such as the images of one patient. A row is predicted by a
-            model that has seen no row of its group. None: if far more rows of X are equal than by
-            chance, equal rows are copies; they are kept together, and count once in estimates.
-            If they are not copies, pass a different value for each row.
+            model that has seen no row of its group. In any case, if far more rows of X are equal
+            than by chance, equal rows are copies; they are kept together, and count once in
+            estimates. If they are not copies, pass a different value for each row.
         known_classes : column of shape (n_samples,), default=None
             The classes of rows that were reviewed, missing for all others. The choice of rows to
             review may depend on x and label: review the most doubtful labels, for example. Keep the

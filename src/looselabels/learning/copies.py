@@ -5,50 +5,68 @@ and they are not independent evidence. Equal rows are not always copies, though:
 binary columns has many equal rows by chance. Equal rows count as copies if
 
 1. far more rows are equal than after each column was shuffled on its own, and
-2. half of the columns still distinguish most of the different rows. If columns have few values and
-   depend on each other (dummy variables, answers to a survey), rows can be equal by chance although
-   shuffling removes such rows; but then half of the columns distinguish far fewer rows than all
-   columns do.
+2. columns that depend on each other (dummy variables, answers to a survey) cannot be the reason.
+   They can make rows equal by chance, and shuffling removes such rows. But then half of the columns
+   distinguish fewer rows than all columns do, and the numbers f_k of rows that occur k times are
+   limited, whatever the distribution of rows is. Each row occurs Poisson(λ) times, with a λ of its
+   own, so E f_k = Σ λ^k exp(−λ) / k!, and by the inequality of Cauchy and Schwarz
 
-Both need only the hash of each row, a sum over the hashes of its cells: O(number of cells).
+       (E f_k)² ≤ (k + 1) / k · E f_{k−1} · E f_{k+1}.
+
+   Rows are copies if half of the columns distinguish nearly all of them, or if this limit is
+   exceeded: if each row is there three times, f_2 = f_4 = 0.
+
+All need only the hash of each row, a sum over the hashes of its cells: O(number of cells).
 """
 
+import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import coo_array, issparse
+from scipy.sparse.csgraph import connected_components
 
 from looselabels._validation import short_repr
 
 MIN_SHARE, MIN_COPIES = 0.01, 5  # of the rows, and how many; fewer copies do not matter
 MIN_ROWS = 20  # different rows; with fewer, nothing can be said about chance
 TIMES_CHANCE = 3  # how many times as many rows are copies as after shuffling
-MIN_DISTINCT = 0.75  # of the different rows differ in half of the columns
+MIN_DISTINCT = 0.97  # of the different rows differ in half of the columns
+MAX_MORE = 1.2  # times as many rows are equal in half of the columns as in all
+N_ERRORS = 3  # standard errors by which a number of rows can differ from its expected value
 N_SPLITS = 8  # into halves of the columns; one half of each must do
 MAX_WORDS = 8  # columns that a text is divided into
+MAX_LINKED = 0.5  # of the rows: a larger group leaves too few rows to learn from
 
 
 class RowGroups(NamedTuple):
     """Rows that are predicted together, by a model that has seen none of them."""
 
-    group_index: np.ndarray  #: the group of each row, from 0
-    are_copies: bool = False  #: whether the rows of a group are equal, and count once
+    group_index: np.ndarray  #: the group of each row, from 0; copies are in the same group
+    copy_index: np.ndarray | None = None  #: equal for copies of a row, from 0; None: no copies
 
     def take(self, rows) -> "RowGroups":
         """Return the groups of some rows, numbered anew."""
-        index = np.unique(self.group_index[rows], return_inverse=True)[1]
-        return self._replace(group_index=index)
+        copies = None if self.copy_index is None else _renumbered(self.copy_index[rows])
+        return RowGroups(_renumbered(self.group_index[rows]), copies)
+
+    @property
+    def are_copies(self) -> bool:
+        """Whether some rows are copies, and count once."""
+        return self.copy_index is not None
 
     @property
     def sizes(self) -> np.ndarray:
-        """How many rows the group of each row has."""
-        return np.bincount(self.group_index)[self.group_index]
+        """How many copies of each row there are, itself included; 1 for each row without copies."""
+        if self.copy_index is None:
+            return np.ones(len(self.group_index))
+        return np.bincount(self.copy_index)[self.copy_index]
 
     @property
     def n_copies(self) -> int:
         """How many rows are copies of an earlier row."""
-        return len(self.group_index) - int(self.group_index.max()) - 1 if self.are_copies else 0
+        return 0 if self.copy_index is None else len(self.sizes) - int(self.copy_index.max()) - 1
 
     @property
     def copies_per_row(self) -> float:
@@ -56,7 +74,7 @@ class RowGroups(NamedTuple):
 
         A mean over rows has the variance of a mean over n / factor rows without copies.
         """
-        return float(self.sizes.mean()) if self.are_copies else 1.0
+        return float(self.sizes.mean())
 
     def count_once(self, label_index, weight) -> np.ndarray:
         """Return weights that divide each row by the number of its copies with positive weight.
@@ -64,7 +82,8 @@ class RowGroups(NamedTuple):
         The copies of a row that have the same label are the same evidence: the first of them gets
         their weight, and the others get 0. Weights of groups that are not copies are unchanged.
 
-        >>> groups = RowGroups(np.array([0, 1, 0, 0]), are_copies=True)
+        >>> copies = np.array([0, 1, 0, 0])
+        >>> groups = RowGroups(copies, copies)
         >>> groups.count_once(np.array([0, 0, 0, 1]), np.ones(4)).round(2)
         array([0.67, 1.  , 0.  , 0.33])
         """
@@ -75,9 +94,9 @@ class RowGroups(NamedTuple):
 
     def weigh_first(self, label_index, weight) -> np.ndarray:
         """Return weights that are moved to the first of all copies with the same label."""
-        if not self.are_copies:
+        if self.copy_index is None:
             return weight
-        pairs = self.group_index * (np.max(label_index) + 1) + label_index
+        pairs = self.copy_index * (np.max(label_index) + 1) + label_index
         _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
         moved = np.zeros(len(weight))
         moved[first] = np.bincount(pair, weight)
@@ -85,16 +104,49 @@ class RowGroups(NamedTuple):
 
 
 def group_rows(X, groups=None) -> RowGroups | None:
-    """Return groups as specified, or copies that are found in `X`; None: all rows are apart.
+    """Return the groups of the rows: those specified, and copies in `X`; None: all rows are apart.
+
+    Copies of a row are in one group, also if they were specified to be in different ones. If every
+    row has a group of its own, all rows are apart, and copies are not looked for.
 
     >>> group_rows([[1.0], [2.0], [3.0]], groups=["Ann", "Bob", "Ann"]).group_index
     array([0, 1, 0])
     """
     if groups is None:
         copies = copy_groups(X)
-        return None if copies is None else RowGroups(copies, are_copies=True)
+        return None if copies is None else RowGroups(copies, copies)
     index = _group_index(groups, X.shape[0] if hasattr(X, "shape") else len(X))
-    return None if index.max() + 1 == len(index) else RowGroups(index)
+    if index.max() + 1 == len(index):
+        return None
+    copies = copy_groups(X)
+    return RowGroups(index if copies is None else _joined(index, copies), copies)
+
+
+def _joined(groups, copies) -> np.ndarray:
+    """Return groups in which copies are together: the parts of a graph that links them.
+
+    Warn and return the copies alone if they link most rows: too few would be left to learn from.
+    """
+    n_nodes = max(groups.max(), copies.max()) + 1
+    links = coo_array((np.ones(len(groups)), (groups, n_nodes + copies)), (2 * n_nodes,) * 2)
+    joined = _renumbered(connected_components(links, directed=False)[1][groups])
+    largest, before = (np.bincount(index).max() for index in (joined, groups))
+    if largest <= max(before, MAX_LINKED * len(groups)):
+        return joined
+    warnings.warn(
+        "Copies of rows are in different groups. With these groups joined, one of them has "
+        f"{largest:,} of {len(groups):,} rows, and too few others would be left to learn from. "
+        "Only copies were kept together, and groups were not. Remove the copies of rows to keep "
+        "groups together.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return copies
+
+
+def _renumbered(index) -> np.ndarray:
+    """Return the same groups, numbered from 0 without gaps."""
+    return np.unique(index, return_inverse=True)[1]
 
 
 def _group_index(groups, n_rows) -> np.ndarray:
@@ -174,7 +226,28 @@ def _is_chance(table, keys, found, rng) -> bool:
     if len(found) - n_distinct < TIMES_CHANCE * (len(found) - _n_distinct(shuffled)):
         return True
     best = [max(_n_distinct(half), _n_distinct(found - half)) for half in halves]
-    return min(best) < MIN_DISTINCT * n_distinct
+    if min(best) >= MIN_DISTINCT * n_distinct and (
+        len(found) - min(best) <= MAX_MORE * (len(found) - n_distinct)
+    ):
+        return False
+    return not occur_too_evenly(np.unique(found, return_counts=True)[1])
+
+
+def occur_too_evenly(counts) -> bool:
+    """Return whether rows that occur `counts` times cannot be equal by chance.
+
+    It is so if there are more rows that occur k times than those that occur k − 1 and k + 1 times
+    allow; see the top of the file. Each number can differ by three standard errors.
+
+    >>> counts = np.random.default_rng(0).poisson(0.5, size=1000)
+    >>> occur_too_evenly(counts[counts > 0]), occur_too_evenly(3 * counts[counts > 0])
+    (False, True)
+    """
+    n_rows = np.append(np.bincount(counts), [0, 0])  # that occur 0, 1, 2, … times
+    error = N_ERRORS * np.sqrt(n_rows)
+    low, high = n_rows - error, n_rows + error + N_ERRORS**2  # a Poisson number can be 0
+    k = np.arange(2, len(n_rows) - 1)
+    return bool(np.any(low[k] > np.sqrt((k + 1) / k * high[k - 1] * high[k + 1])))
 
 
 def _n_distinct(hashes) -> int:
