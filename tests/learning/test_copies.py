@@ -299,7 +299,8 @@ def test_copies_count_once_and_move_no_weight_between_labels(rows):
 
 
 def test_a_copy_of_weight_zero_is_as_good_as_absent():
-    groups = RowGroups(np.array([0, 0, 1, 1]), are_copies=True)
+    copies = np.array([0, 0, 1, 1])
+    groups = RowGroups(copies, copies)
     counts = groups.count_once(np.zeros(4, int), np.array([1.0, 0.0, 1.0, 3.0]))
     assert_array_equal(counts, [1, 0, 2, 0])
 

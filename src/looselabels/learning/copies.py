@@ -87,10 +87,10 @@ class RowGroups(NamedTuple):
         >>> groups.count_once(np.array([0, 0, 0, 1]), np.ones(4)).round(2)
         array([0.67, 1.  , 0.  , 0.33])
         """
-        if not self.are_copies:
+        if self.copy_index is None:
             return weight
-        n_weighted = np.maximum(np.bincount(self.group_index, weight > 0), 1)
-        return self.weigh_first(label_index, weight / n_weighted[self.group_index])
+        n_weighted = np.maximum(np.bincount(self.copy_index, weight > 0), 1)
+        return self.weigh_first(label_index, weight / n_weighted[self.copy_index])
 
     def weigh_first(self, label_index, weight) -> np.ndarray:
         """Return weights that are moved to the first of all copies with the same label."""
