@@ -286,11 +286,27 @@ def test_models_that_find_other_noise_are_named(rng):
     low, high = clf.label_model_.wrong_share_interval
     for rival, found in (((low, high + 0.1), False), ((high + 0.1, high + 0.2), True)):
         clf.rival_wrong_shares_ = {"forest": rival}
-        finding = diagnose(clf, y)[-1]
+        finding = finding_of("candidates", clf, y)
         assert finding.found == found
-        assert ("A forest model predicts" in finding.words) == found
+        assert ("A forest alone predicts" in finding.words) == found
     clf.rival_wrong_shares_ = {"forest": (0.501, 0.502)}
-    assert "finds 50% of the labels wrong" in diagnose(clf, y)[-1].words
+    assert "finds 50% of the labels wrong" in finding_of("candidates", clf, y).words
+
+
+def test_an_estimator_that_predicts_the_labels_badly_is_compared_with_a_better_model(rng):
+    X = rng.uniform(-3, 3, (300, 1))
+    y = (abs(X[:, 0]) < 1.5).astype(int)
+    bad = DecoupledClassifier(LogisticRegression(), refit=False, random_state=0).fit(X, y)
+    finding = finding_of("estimator", bad, y)
+    assert finding.found
+    assert finding.words.startswith("A forest predicts the labels much better than your estimator")
+    good = DecoupledClassifier(refit=False, random_state=0).fit(X, y)
+    assert not finding_of("estimator", good, y).found
+
+
+def finding_of(kind, clf, y):
+    (found,) = (finding for finding in diagnose(clf, y) if finding.kind == kind)
+    return found
 
 
 def test_every_finding_is_a_sentence(rng):
@@ -305,6 +321,7 @@ def test_every_finding_is_a_sentence(rng):
         "features",
         "copies",
         "candidates",
+        "estimator",
     ]
     for finding in findings:
         assert finding.words[0].isupper()

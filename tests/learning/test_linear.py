@@ -6,6 +6,10 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn import config_context
 from sklearn.datasets import load_digits
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from looselabels import BalancedForestClassifier, DecoupledClassifier
 from looselabels.learning.linear import linear_model
@@ -28,25 +32,57 @@ def test_the_labels_choose_the_estimator(X, y, best):
     assert_allclose(clf.label_scores_.log_loss(), losses[best])
 
 
-def test_noise_is_also_estimated_by_a_rival_that_is_as_good():
+def test_noise_is_also_estimated_by_the_best_model_alone_if_it_is_as_good_as_all():
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
     X = rng.normal(1.5 * y)[:, None]  # both models do what is possible
     clf = DecoupledClassifier(refit=False, random_state=0).fit(X, y)
     losses = clf.candidate_losses_
-    (rival,) = clf.rival_wrong_shares_
-    assert losses[rival] == max(losses.values()) < 1.05 * min(losses.values())
-    low, high = clf.rival_wrong_shares_[rival]
+    ((name, (low, high)),) = clf.rival_wrong_shares_.items()
+    assert losses[name] == min(losses.values())
     assert 0 <= low < high < 0.5
     assert clf.set_params(noise=0).fit(X, y).rival_wrong_shares_ == {}
-    far = DecoupledClassifier(refit=False, random_state=0).fit(RINGS, OUTSIDE)
-    assert far.rival_wrong_shares_ == {}
 
 
-def test_there_is_no_choice_for_an_estimator_of_the_user():
+def test_an_estimator_of_the_user_is_used_also_if_others_are_better():
     clf = DecoupledClassifier(BalancedForestClassifier(20, random_state=0)).fit(LINE, ABOVE)
+    losses = clf.candidate_losses_
+    assert set(losses) == {"estimator", "forest", "linear"}
+    assert min(losses, key=losses.get) == "linear"
+    assert clf.estimator_.n_estimators == 20
+    assert_allclose(clf.label_scores_.log_loss(), losses["estimator"])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"noise": 0},
+        {"noise": 0.1},
+        {"label_weights": 1},
+        {"estimator": FrozenEstimator(LogisticRegression().fit(LINE, ABOVE))},
+    ],
+    ids=["no noise", "a rate", "weights", "frozen"],
+)
+def test_other_models_are_fitted_only_if_something_is_to_be_estimated_from_them(given):
+    clf = DecoupledClassifier(**({"estimator": LogisticRegression(), "refit": False} | given))
+    assert clf.fit(LINE, ABOVE).candidate_losses_ is None
+
+
+def test_an_estimator_of_texts_is_used_alone():
+    texts = ["red rose", "red tulip", "blue sea", "blue sky"] * 20
+    words = make_pipeline(CountVectorizer(), LogisticRegression())
+    clf = DecoupledClassifier(words, refit=False).fit(texts, ["warm", "warm", "cold", "cold"] * 20)
     assert clf.candidate_losses_ is None
-    assert isinstance(clf.estimator_, BalancedForestClassifier)
+    assert clf.predict(["red sky rose"])[0] == "warm"
+
+
+def test_a_model_that_does_not_fit_makes_no_label_wrong():
+    """A class lies on both sides of the other one: a line cannot separate them."""
+    X = np.random.default_rng(0).uniform(-3, 3, (600, 1))
+    y = (abs(X[:, 0]) < 1.5).astype(int)
+    clf = DecoupledClassifier(LogisticRegression(), refit=False, random_state=0).fit(X, y)
+    assert clf.label_model_.wrong_share_interval[1] < 0.02
+    assert clf.candidate_losses_["estimator"] > 5 * clf.candidate_losses_["forest"]
 
 
 def test_out_of_bag_rows_leave_only_the_forest():

@@ -7,6 +7,7 @@
 - **features**: the features do not predict the labels better than label frequencies alone.
 - **copies**: rows are copies of other rows, so that there is less evidence than rows.
 - **candidates**: models that predict the labels equally well disagree on how many labels are wrong.
+- **estimator**: another model predicts the labels much better than the estimator of the user.
 
 What labels alone can say about the first has a limit: *every* p(label | x) can be explained by
 overlapping classes without any noise (T = I). So a transition that was estimated from the labels
@@ -27,11 +28,14 @@ from looselabels.estimation.losses import LabelSkill, label_skill
 from looselabels.estimation.reliability import LARGE_ERROR, SMALL_ERROR, calibration_error
 from looselabels.estimation.sampling import sample_rows
 from looselabels.inference import class_proba_from, condition_on_label
+from looselabels.learning.label_model import OWN_MODEL
 from looselabels.transition import Transition, can_be_wrong, data_set, uninformative_labels
 
 LEVEL = 0.01  # the rate of false alarms of each test
 MAX_ROWS = 20_000  # that are tested: with more rows, differences are found that do not matter
 MIN_LABEL_PROBA = 0.01  # relative to 1 / n_labels: smaller estimates differ by noise only
+MUCH_WORSE = 1.05  # times the best log-loss
+MODELS = {"forest": "a forest", "linear": "a linear model", OWN_MODEL: "your estimator"}
 MAX_CONDITION = 1000.0  # condition number above which errors of a classifier hide the classes
 
 
@@ -91,6 +95,7 @@ def diagnose(clf, y, classes=None) -> list[Finding]:
         useless_features(mean_skill(skills_of(model, scores))),
         _copies_finding(scores),
         _candidates_finding(model, clf.rival_wrong_shares_),
+        _estimator_finding(clf.candidate_losses_),
     ]
 
 
@@ -215,19 +220,35 @@ def _copies_finding(scores):
 
 
 def _candidates_finding(model, rivals):
-    """Report whether estimators that predict the labels equally well find the same noise."""
+    """Report whether the best model alone finds the noise that all models together find."""
     used = model.wrong_share_interval
     for name, (low, high) in rivals.items() if used is not None else ():
         if low > used[1] or high < used[0]:
             words = (
-                f"A {name} model predicts the labels about as well as the one that was used, but "
-                f"finds {_range(low, high)} of the labels wrong instead of {_range(*used)}. Labels "
-                "look wrong where a model does not fit: check some of them before you rely on the "
-                "number."
+                f"{MODELS[name].capitalize()} alone predicts the labels about as well as several "
+                f"models together, but finds {_range(low, high)} of the labels wrong instead of "
+                f"{_range(*used)}. Labels look wrong where a model does not fit: check some of "
+                "them before you rely on the number."
             )
             return Finding("candidates", True, None, words)
     words = "No two models that predict the labels about as well disagree on how many are wrong."
     return Finding("candidates", False, None, words)
+
+
+def _estimator_finding(losses):
+    """Report whether another model predicts the labels much better than the user's estimator."""
+    own = (losses or {}).get(OWN_MODEL)
+    best = min(losses, key=lambda name: losses[name]) if losses else OWN_MODEL
+    if own is None or own <= MUCH_WORSE * losses[best]:
+        words = "No other model predicts the labels much better than the estimator."
+        return Finding("estimator", False, None, words)
+    words = (
+        f"{MODELS[best].capitalize()} predicts the labels much better than your estimator: the "
+        f"log-loss is {losses[best]:.2g} instead of {own:.2g}. How often labels are wrong was "
+        "estimated with both, but doubts and suggestions are those of your estimator. Consider "
+        "estimator=None."
+    )
+    return Finding("estimator", True, None, words)
 
 
 def _range(low, high):

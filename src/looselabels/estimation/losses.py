@@ -16,43 +16,91 @@ from looselabels.estimation.calibration import (
 )
 from looselabels.estimation.minimization import minimize_smooth
 
+LOG_POWERS = (-6, 3)  # of a model in a pool; the lowest is next to nothing
 EQUAL = 1e-9  # nats: mean losses that differ by less are equal
 
 
-def label_losses(label_proba, label_index, sample_weight) -> np.ndarray:
-    """Return −log p of the given labels after the best correction that needs no classes.
+class Pool(NamedTuple):
+    """How several models predict the labels best together, found by `fit_pool`."""
 
-        p(s|x) = (1 − ε) P_s^β / Σ_t P_t^β + ε q_s
+    powers: np.ndarray  #: of the probabilities of each model
+    losses: np.ndarray  #: −log p of the given labels
 
-    with a power β and a share ε of labels that do not depend on x: they follow the label
-    frequencies q. Without ε the smoothest P would win wherever labels are wrong.
+    def apply(self, label_probas) -> np.ndarray:
+        """Return p(label | x) of the pool: a geometric mean of the models, rows normalized.
 
-    >>> confident = np.array([[0.9, 0.1]] * 4 + [[0.1, 0.9]] * 4)
-    >>> label_losses(confident, np.array([0, 0, 0, 1, 1, 1, 1, 0]), np.ones(8)).round(2)
-    array([0.29, 0.29, 0.29, 1.39, 0.29, 0.29, 0.29, 1.39])
+        The powers are divided by their sum; calibration finds out how certain the pool should be.
+        """
+        parts = self.powers / self.powers.sum()
+        logs = sum(part * _logs(one) for part, one in zip(parts, label_probas, strict=True))
+        return softmax(logs)[0]
+
+
+def fit_pool(label_probas, label_index, sample_weight) -> Pool:
+    """Return the powers with which several models predict the given labels best together.
+
+        p(s|x) = (1 − ε) Π_k P_ks^β_k / Σ_t Π_k P_kt^β_k + ε q_s
+
+    with a share ε of labels that do not depend on x: they follow the label frequencies q. Without ε
+    the smoothest P would win wherever labels are wrong. Models err in different ways, so a pool is
+    closer to p(label | x) than each of them.
+
+    The second model knows nothing, so the pool is the first one:
+
+    >>> label_index = np.repeat([0, 1, 0, 1], [40, 10, 10, 40])
+    >>> good = np.repeat([[0.8, 0.2], [0.2, 0.8]], 50, axis=0)
+    >>> bad = np.tile([[0.9, 0.1], [0.1, 0.9]], (50, 1))
+    >>> fit_pool([good, bad], label_index, np.ones(100)).apply([good, bad])[0].round(1)
+    array([0.8, 0.2])
     """
-    logs = np.log(np.maximum(label_proba, MIN_CLASS_PROBA), dtype=np.float64)
-    rows = np.arange(len(logs))
-    given = logs[rows, label_index]
+    logs = [_logs(label_proba) for label_proba in label_probas]
+    rows = np.arange(len(label_index))
+    given = np.stack([log[rows, label_index] for log in logs])
     weight = sample_weight / np.sum(sample_weight)
-    share = np.bincount(label_index, weight, logs.shape[1])[label_index]
+    share = np.bincount(label_index, weight, logs[0].shape[1])[label_index]
 
     def losses_and_gradient(theta):
-        power, blind = np.exp(theta[0]), 1 / (1 + np.exp(-theta[1]))
-        scaled, _ = softmax(power * logs)
+        powers, blind = np.exp(theta[:-1]), 1 / (1 + np.exp(-theta[-1]))
+        scaled, _ = softmax(sum(power * log for power, log in zip(powers, logs, strict=True)))
         own = scaled[rows, label_index]
         mixed = (1 - blind) * own + blind * share
-        by_power = (1 - blind) * own * (given - np.sum(scaled * logs, axis=1)) * power
-        by_blind = (share - own) * blind * (1 - blind)
-        return -np.log(mixed), -np.array([weight @ (by_power / mixed), weight @ (by_blind / mixed)])
+        expected = np.stack([np.sum(scaled * log, axis=1) for log in logs])
+        by_powers = powers * (((1 - blind) * own * (given - expected)) @ (weight / mixed))
+        by_blind = (weight / mixed) @ ((share - own) * blind * (1 - blind))
+        return -np.log(mixed), -np.append(by_powers, by_blind)
 
     def loss(theta):
         losses, gradient = losses_and_gradient(theta)
         return weight @ losses, gradient
 
+    n_models = len(logs)
     starts = ((0.0, -3.0), (1.0, 0.0))  # few or many labels independent of x: it is not convex
-    found = [minimize_smooth(loss, start, bounds=[(-3, 3), (-9, 3)]) for start in starts]
-    return losses_and_gradient(min(found, key=lambda one: one.fun).x)[0]
+    found = [
+        minimize_smooth(
+            loss,
+            [*[log_power - np.log(n_models)] * n_models, blind],
+            bounds=[LOG_POWERS] * n_models + [(-9, 3)],
+        )
+        for log_power, blind in starts
+    ]
+    best = min(found, key=lambda one: one.fun).x
+    return Pool(np.exp(best[:-1]), losses_and_gradient(best)[0])
+
+
+def label_losses(label_proba, label_index, sample_weight) -> np.ndarray:
+    """Return −log p of the given labels after the best correction that needs no classes.
+
+    It is that of `fit_pool` for one model.
+
+    >>> confident = np.array([[0.9, 0.1]] * 4 + [[0.1, 0.9]] * 4)
+    >>> label_losses(confident, np.array([0, 0, 0, 1, 1, 1, 1, 0]), np.ones(8)).round(2)
+    array([0.29, 0.29, 0.29, 1.39, 0.29, 0.29, 0.29, 1.39])
+    """
+    return fit_pool([label_proba], label_index, sample_weight).losses
+
+
+def _logs(label_proba):
+    return np.log(np.maximum(label_proba, MIN_CLASS_PROBA), dtype=np.float64)
 
 
 class LabelSkill(NamedTuple):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from copy import copy
 from functools import partial
 from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import get_config
@@ -55,8 +56,14 @@ from looselabels.learning.decoupling import (
 )
 from looselabels.learning.forest import BalancedForestClassifier
 from looselabels.learning.label_design import design_labels
-from looselabels.learning.label_model import model_labels, score_labels
-from looselabels.learning.linear import linear_model
+from looselabels.learning.label_model import (
+    OWN_MODEL,
+    LabelScores,
+    model_labels,
+    pool_scores,
+    score_labels,
+)
+from looselabels.learning.linear import is_table_of_numbers, linear_model
 from looselabels.learning.out_of_sample import (
     OWN,
     PrecomputedProba,
@@ -94,7 +101,17 @@ OF_ANNOTATORS = (
     *("annotators_", "transitions_", "annotator_quality_"),
     *("annotation_design_", "annotator_inference_"),
 )
-CLOSE = 1.05  # times the best log-loss: a candidate predicts the labels about as well
+CLOSE = 1.02  # times the log-loss of all models together: a model alone is about as good
+
+
+class Scored(NamedTuple):
+    """A fitted estimator, and what it and other models say of the labels."""
+
+    training: Any  #: a Training; None if models learned from a part of the rows, or on a cluster
+    estimator: Any
+    scores: LabelScores
+    pooled: LabelScores  #: of all models together
+    single: dict  #: the scores of each model by name, if there are several
 
 
 class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -352,19 +369,18 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             fit_params["groups"] = groups
             with steps(*_costs(design, self.refit)) as begin:
                 begin("predicting labels")
-                training, estimator, scores, rivals = self._score(
-                    estimator, X, y, design, fit_params
-                )
+                scored = self._score(estimator, X, y, design, fit_params)
+                scores, training = scored.scores, scored.training
                 begin("inferring classes")
-                model = model_labels(design, scores)
-                self.rival_wrong_shares_ = _wrong_shares(design, rivals)
+                model = model_labels(design, scored.pooled)
+                self.rival_wrong_shares_ = _wrong_shares(design, scored)
                 found = decouple(scores, model, self.calibrate)
                 begin("learning classes")
                 rounds = self._rounds(training, model)
                 begin("learning classes")
                 found = learn_in_rounds(training, scores, found, self.calibrate, rounds)
             self.n_rounds_ = rounds.number
-            return self._keep(estimator, design, scores, found)
+            return self._keep(scored.estimator, design, scores, found, scored.pooled)
 
     def fit_from_proba(self, label_proba, y, sample_weight=None, *, known_classes=None):
         """Fit to out-of-sample p(label | x) of a model that was fitted elsewhere, and labels `y`.
@@ -389,7 +405,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             self.n_fit_rows_ = 0
             scores = score_labels(design, label_proba)
             found = decouple(scores, model_labels(design, scores), self.calibrate)
-            return self._keep(estimator, design, scores, found)
+            return self._keep(estimator, design, scores, found, scores)
 
     def with_known_classes(self, known_classes):
         """Return a copy that knows the classes of more training rows, without fitting estimators.
@@ -404,13 +420,15 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         design = self.label_design_.with_known_classes(known_classes)
         if design is self.label_design_:
             return self
-        old = self.label_scores_
-        scores = score_labels(design, old.label_proba, old.label_weights)
-        found = decouple(scores, model_labels(design, scores), self._calibrate)
+        scores, pooled = (
+            score_labels(design, old.label_proba, old.label_weights)
+            for old in (self.label_scores_, self._pooled)
+        )
+        found = decouple(scores, model_labels(design, pooled), self._calibrate)
         if self._learned is not None:
             power = self.class_calibration_.power  # labels of other rows have chosen it
             found = learn_classes(found, scores, lambda *_: self._learned, self._calibrate, power)
-        new = copy(self)._keep(self.estimator_, design, scores, found)
+        new = copy(self)._keep(self.estimator_, design, scores, found, pooled)
         new.rival_wrong_shares_ = {}  # those of the fit do not know these classes
         return new
 
@@ -433,7 +451,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         with steps(1, 4) as begin:
             begin("predicting labels")
             with explain_single_consensus(labels):
-                training, estimator, scores, _ = self._choose_estimator(
+                training, estimator, scores, *_ = self._choose_estimator(
                     estimator, X, consensus, labels, fit_params, may_draw=False
                 )
             begin("learning classes")
@@ -474,23 +492,21 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return design_annotations(annotations, self.transition, prior, weight, strength)
 
     def _score(self, estimator, X, y, design, fit_params):
-        """Return what `_choose_estimator` does, with scores of all rows.
-
-        The training is None if models learned from a part of the rows, or on a cluster.
-        """
+        """Return what `_choose_estimator` does, with scores of all rows."""
         self.candidate_losses_, self.n_fit_rows_ = None, len(design.label_index)
         if trains_on_dask(estimator, X):
             self._check_for_dask(design, fit_params)
-            return None, *score_on_dask(estimator, X, design), {}
+            estimator, scores = score_on_dask(estimator, X, design)
+            return Scored(None, estimator, scores, scores, {})
         rows = self._rows_to_fit(design)
-        training, estimator, scores, rivals = self._choose_estimator(
-            estimator, *_some(rows, X, y, design, fit_params)
-        )
+        found = self._choose_estimator(estimator, *_some(rows, X, y, design, fit_params))
         if rows is None:
-            return training, estimator, scores, rivals
+            return found
         self.n_fit_rows_ = len(rows)
-        rivals = {name: weigh_sample(design, rows, part) for name, part in rivals.items()}
-        return None, estimator, score_all_rows(estimator, X, design, rows, scores), rivals
+        scores = score_all_rows(found.estimator, X, design, rows, found.scores)
+        single = {name: weigh_sample(design, rows, part) for name, part in found.single.items()}
+        pooled = weigh_sample(design, rows, found.pooled) if single else scores
+        return Scored(None, found.estimator, scores, pooled, single)
 
     def _check_for_dask(self, design, fit_params):
         """Raise if a parameter cannot be used with an estimator that is trained on Dask."""
@@ -502,32 +518,39 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 f"rows; then {listed(given)} cannot be used."
             )
 
-    def _choose_estimator(self, estimator, X, y, design, fit_params, may_draw=True):
-        """Return the training, the fitted estimator and its scores, the best if there is a choice.
+    def _choose_estimator(self, estimator, X, y, design, fit_params, may_draw=True) -> Scored:
+        """Fit the estimator, or the default one that predicts the labels best, and score it.
 
-        The scores of other default models that predict the labels about as well come last, by name.
+        Our default models are also fitted next to an estimator of the user if something about the
+        labels is to be estimated: all models together estimate it better.
         """
         report, self.candidate_losses_ = self._progress(), None
-        cv = list(self.cv) if isinstance(self.cv, Iterator) else self.cv  # for all candidates
-        training = self._training(estimator, X, y, design, fit_params, cv, report)
+        cv = list(self.cv) if isinstance(self.cv, Iterator) else self.cv  # for all models
+        trained: dict = {}
         if self.estimator is not None:
+            training = self._training(estimator, X, y, design, fit_params, cv, report)
             if not may_draw:
                 training = training._replace(may_draw=False)
-            return *fit_alone_or_drawn(training), {}
-        scored: dict = {}
-        candidates = {"forest": training}
+            trained[OWN_MODEL] = fit_alone_or_drawn(training)
+            if not (may_draw and _needs_pool(estimator, design) and is_table_of_numbers(X)):
+                training, fitted, scores = trained[OWN_MODEL]
+                return Scored(training, fitted, scores, scores, {})
+            fit_params = {"groups": fit_params["groups"]}  # others are for the user's estimator
+        models = {"forest": self._default_forest()}
         if self.cv != OWN:
-            linear = linear_model(X)
-            candidates["linear"] = self._training(linear, X, y, design, fit_params, cv, report)
+            models["linear"] = linear_model(X)
         # a linear model is much faster than a forest, unless there are very many columns
-        for name, candidate in each(candidates.items(), 1.1 if len(candidates) > 1 else 1):
-            if not scored or candidate.has_two_labels():  # a linear model needs two
-                scored[name] = candidate, *candidate.score()
-        losses = {name: scores.log_loss() for name, (*_, scores) in scored.items()}
+        for name, model in each(models.items(), 1.1 if len(models) > 1 else 1):
+            training = self._training(model, X, y, design, fit_params, cv, report)
+            if not trained or training.has_two_labels():  # a linear model needs two
+                trained[name] = training, *training.score()
+        single = {name: scores for name, (*_, scores) in trained.items()}
+        losses = {name: scores.log_loss() for name, scores in single.items()}
         self.candidate_losses_ = losses
-        best = min(losses, key=lambda name: losses[name])
-        close = [name for name in losses if name != best and losses[name] < CLOSE * losses[best]]
-        return *scored[best], {name: scored[name][-1] for name in close}
+        best = OWN_MODEL if OWN_MODEL in losses else min(losses, key=lambda name: losses[name])
+        training, fitted, scores = trained[best]
+        pooled = pool_scores(list(single.values())) if _needs_pool(estimator, design) else scores
+        return Scored(training, fitted, scores, pooled, single)
 
     def _training(self, estimator, X, y, design, fit_params, cv, report):
         """Return the rows, folds and parameters that an estimator is fitted with."""
@@ -618,7 +641,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.class_prior_ = model.class_prior
         self.class_prior_interval_ = model.class_prior_interval
 
-    def _keep(self, estimator, design, scores, found):
+    def _keep(self, estimator, design, scores, found, pooled):
         """Set the fitted attributes."""
         for name in filter(partial(hasattr, self), OF_ANNOTATORS):  # of an earlier fit
             delattr(self, name)
@@ -626,6 +649,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.estimator_, self.class_estimator_ = estimator, found.class_estimator
         self.label_design_, self._learned = design, found.learned
         self.label_scores_ = scores._replace(remote=None)  # workers forget it
+        # a sample says nothing about rows outside of it whose class becomes known
+        is_of_all_rows = len(pooled.label_proba) == len(scores.label_proba)
+        self._pooled = pooled._replace(remote=None) if is_of_all_rows else self.label_scores_
         self.training_label_weights_ = scores.label_weights
         self.calibration_ = found.label_calibration
         self.class_calibration_ = found.class_calibration
@@ -767,8 +793,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return estimator
 
     def _estimator_or_default(self):
-        if self.estimator is not None:
-            return self.estimator
+        return self._default_forest() if self.estimator is None else self.estimator
+
+    def _default_forest(self):
         forest = BalancedForestClassifier(n_jobs=self.n_jobs, random_state=self.random_state)
         if get_config()["enable_metadata_routing"]:  # nobody else can request it
             forest.set_fit_request(sample_weight=True)
@@ -849,16 +876,33 @@ def _choose_class(class_proba, classes, class_prior):
     return classes[class_proba.argmax(axis=1)]
 
 
-def _wrong_shares(design, rivals):
-    """Return the range of the share of wrong labels by the scores of each rival."""
-    if design.noise_method != "estimate":
+def _needs_pool(estimator, design):
+    """Return whether noise is to be estimated from all models together.
+
+    Label rates are not: they follow from the most certain rows, of which the best model has more.
+    """
+    return (
+        design.noise_method is not None
+        and design.rate_method is None
+        and not design.has_explicit_weights
+        and not isinstance(estimator, FrozenEstimator)
+    )
+
+
+def _wrong_shares(design, scored):
+    """Return the range of the share of wrong labels by the best of the other models, by its name.
+
+    Only if it predicts the labels about as well as the scores that noise was estimated from.
+    """
+    others = {name: one for name, one in scored.single.items() if one is not scored.pooled}
+    losses = {name: scores.log_loss() for name, scores in others.items()}
+    best = min(losses, key=lambda name: losses[name], default=None)
+    is_close = best is not None and losses[best] < CLOSE * scored.pooled.log_loss()
+    if design.noise_method != "estimate" or not is_close:
         return {}
     with warnings.catch_warnings():  # the model that is used warns of the same
         warnings.simplefilter("ignore")
-        return {
-            name: model_labels(design, scores).wrong_share_interval
-            for name, scores in rivals.items()
-        }
+        return {best: model_labels(design, others[best]).wrong_share_interval}
 
 
 def _costs(design, refit):

@@ -10,7 +10,7 @@ from looselabels._rows import on_simplex
 from looselabels._validation import short_repr
 from looselabels.estimation.calibration import TINY
 from looselabels.estimation.class_prior import distribute_share, estimate_class_prior
-from looselabels.estimation.losses import label_losses
+from looselabels.estimation.losses import fit_pool, label_losses
 from looselabels.estimation.noise import estimate_noise
 from looselabels.estimation.noisy_positives import (
     estimate_noisy_positives,
@@ -31,6 +31,7 @@ from looselabels.learning.label_design import (
 from looselabels.transition import Transition, is_missing, named_classes
 
 MAX_ROWS = 10_000  # by which candidates are compared
+OWN_MODEL = "estimator"  # the name of the user's estimator among all models of the labels
 START_NOISE = 0.1  # where the methods of estimate_transition start
 
 
@@ -62,13 +63,19 @@ class LabelScores(NamedTuple):
 
         Candidates for the estimator are compared by it.
         """
+        label_proba, position, weight = self.evidence()
+        return float(np.average(label_losses(label_proba, position, weight), weights=weight))
+
+    def evidence(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the real p(label | x) of some rows with learned labels, these labels, and counts.
+
+        The rows are the same for all models of the same labels.
+        """
         seen = self.seen_labels
         weight = np.ones(len(self.label_index)) if self.counts is None else self.counts
         rows = np.flatnonzero(np.isin(self.label_index, seen) & (weight > 0))
         rows = rows[sample_rows(len(rows), MAX_ROWS)]
-        position = np.searchsorted(seen, self.label_index[rows])
-        losses = label_losses(self.real(seen, rows), position, weight[rows])
-        return float(np.average(losses, weights=weight[rows]))
+        return self.real(seen, rows), np.searchsorted(seen, self.label_index[rows]), weight[rows]
 
     def label_shares(self) -> np.ndarray:
         """Return how frequent each label is."""
@@ -100,6 +107,29 @@ def score_labels(design: LabelDesign, label_proba, label_weights=None) -> LabelS
         counts=design.counts,
         groups=design.groups,
         class_index=design.class_index,
+    )
+
+
+def pool_scores(scored: list[LabelScores]) -> LabelScores:
+    """Return what several models say of the same rows together.
+
+    How labels arise does not depend on the model that will learn the classes, and where one model
+    does not fit, right labels look wrong. So noise is estimated from a pool of models, which fits
+    better than each of them.
+    """
+    first = scored[0]
+    if len(scored) == 1:
+        return first
+    seen = first.seen_labels
+    _, position, weight = first.evidence()
+    pool = fit_pool([scores.evidence()[0] for scores in scored], position, weight)
+    label_proba = np.zeros_like(first.label_proba)
+    label_proba[:, seen] = pool.apply([scores.real(seen) for scores in scored])
+    is_seen = np.isin(np.arange(label_proba.shape[1]), seen).astype(float)
+    return first._replace(
+        label_proba=label_proba,
+        label_weights=None if is_seen.all() else is_seen,
+        remote=None,
     )
 
 

@@ -10,6 +10,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
 
 C = 0.1  # inverse strength of the regularization of scaled features (benchmarks/quality_refit.py)
 C_SPARSE = 1.0  # of sparse ones, which are mostly far below 1
@@ -27,3 +28,16 @@ def linear_model(X):
     if is_sparse:
         return model
     return make_pipeline(SimpleImputer(keep_empty_features=True), scaler, model)
+
+
+def is_table_of_numbers(X) -> bool:
+    """Return whether a forest and a linear model can learn from rows like these.
+
+    >>> is_table_of_numbers([[1.0, float("nan")]]), is_table_of_numbers(["a text"])
+    (True, False)
+    """
+    try:
+        check_array(X, accept_sparse=True, ensure_all_finite="allow-nan")
+    except ValueError:
+        return False
+    return True

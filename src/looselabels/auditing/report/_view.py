@@ -99,7 +99,9 @@ def _sizes(content) -> list[tuple[str, str, str]]:
 def _chosen(content) -> str:
     """Return the kind of model that predicted the labels best, if there was a choice."""
     losses = content.get("candidate_losses") or {}
-    return f"{min(losses, key=lambda name: losses[name])} " if len(losses) > 1 else ""
+    if len(losses) < 2 or "estimator" in losses:  # the user has chosen
+        return ""
+    return f"{min(losses, key=lambda name: losses[name])} "
 
 
 def _class_fact(part) -> tuple[str, str, str]:
