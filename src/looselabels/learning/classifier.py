@@ -376,7 +376,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 self.rival_wrong_shares_ = _wrong_shares(design, scored)
                 found = decouple(scores, model, self.calibrate)
                 begin("learning classes")
-                rounds = self._rounds(training, model)
+                rounds = self._rounds(training, model, scored.pooled)
                 begin("learning classes")
                 found = learn_in_rounds(training, scores, found, self.calibrate, rounds)
             self.n_rounds_ = rounds.number
@@ -605,7 +605,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             self._print(f"models learn from {len(rows):,} of {len(index):,} rows")
         return rows
 
-    def _rounds(self, training, model):
+    def _rounds(self, training, model, scores):
         """Return how often a model learns the classes."""
         if training is None or training.design.has_explicit_weights:
             return Rounds(0)
@@ -613,6 +613,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             return Rounds(0)
         if self.refit is not True:
             return Rounds(int(self.refit))
+        if not scores.skill().is_useful:  # one of many trials would seem to help by chance
+            return Rounds(0)
         return choose_rounds(training, model, self.calibrate)
 
     def _keep_answers(self, estimator, labels, scores, found):

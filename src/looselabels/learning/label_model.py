@@ -10,7 +10,7 @@ from looselabels._rows import on_simplex
 from looselabels._validation import short_repr
 from looselabels.estimation.calibration import TINY
 from looselabels.estimation.class_prior import distribute_share, estimate_class_prior
-from looselabels.estimation.losses import fit_pool, label_losses
+from looselabels.estimation.losses import LabelSkill, fit_pool, label_losses, label_skill
 from looselabels.estimation.noise import estimate_noise
 from looselabels.estimation.noisy_positives import (
     estimate_noisy_positives,
@@ -65,6 +65,10 @@ class LabelScores(NamedTuple):
         """
         label_proba, position, weight = self.evidence()
         return float(np.average(label_losses(label_proba, position, weight), weights=weight))
+
+    def skill(self) -> LabelSkill:
+        """Return how much better than by their frequencies labels are predicted out of sample."""
+        return label_skill(*self.evidence())
 
     def evidence(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the real p(label | x) of some rows with learned labels, these labels, and counts.
