@@ -655,6 +655,16 @@ def test_a_saved_crowd_predicts_as_before(estimator, tmp_path):
     assert again.n_rounds_ == clf.n_rounds_
 
 
+def test_names_that_are_tuples_are_loaded_as_tuples(tmp_path):
+    names = FRAME.map(lambda label: ("pets", (label, 1)) if isinstance(label, str) else None)
+    names.columns = [("crowd", name) for name in FRAME]
+    clf = decoupled().fit(None, names)
+    save(clf, tmp_path / "model")
+    quality = load(tmp_path / "model").annotator_quality_
+    assert quality["confusions"].tolist() == clf.annotator_quality_["confusions"].tolist()
+    assert quality.index.tolist() == clf.annotator_quality_.index.tolist()
+
+
 @pytest.fixture
 def saved(fitted, tmp_path):
     pytest.importorskip("skops")

@@ -549,7 +549,7 @@ def _read_arrays(handle, clf, annotators):
 
 
 def _tuple_name(name):
-    return tuple(name) if isinstance(name, list) else name  # JSON has no tuples
+    return tuple(map(_tuple_name, name)) if isinstance(name, list) else name  # JSON has no tuples
 
 
 def _read_annotators(content, proba, clf):
@@ -571,7 +571,7 @@ def _read_annotators(content, proba, clf):
         raise ValueError(f"powers must be above 0 and at most 1; they are {listed(powers)}.")
     found = names, proba, classes, labels, np.array(same_as), powers
     clf.transitions_ = AnnotatorTransitions(*found)
-    quality["confusions"] = [list(map(tuple, of_one)) for of_one in quality["confusions"]]
+    quality["confusions"] = [list(map(_tuple_name, of_one)) for of_one in quality["confusions"]]
     clf.annotator_quality_ = quality_table(names, quality)
 
 
