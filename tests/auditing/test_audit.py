@@ -252,6 +252,20 @@ def test_missing_or_unknown_arguments_are_named(partly, found):
         found.table("arrow")
 
 
+@pytest.mark.parametrize("name", ["label_proba", "labels", "transition"])
+def test_arguments_that_do_not_go_with_a_classifier_are_named(name):
+    labels = ["a", "b"] * 10
+    clf = DecoupledClassifier().fit_from_proba(np.tile(np.eye(2), (10, 1)), labels)
+    with pytest.raises(ValueError, match=f"with a classifier does not use '{name}'"):
+        audit(clf, labels, **{name: Transition.identity(["a", "b"])})
+
+
+@pytest.mark.parametrize("name", ["y", "X"])
+def test_arguments_that_need_a_classifier_are_named(name):
+    with pytest.raises(ValueError, match=f"without a classifier does not use '{name}'"):
+        audit(label_proba=np.eye(2), labels=["a", "b"], **{name: ["a", "b"]})
+
+
 def test_other_labels_of_the_same_rows_are_counted_as_given(partly):
     """The doubts are those of the fit: class_proba_given_label_ belongs to its labels."""
     clf, labels, X = partly

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from looselabels._names import read_classes, shown
+from looselabels._names import listed, read_classes, shown
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts, import_extra
 from looselabels.auditing.consensus import audit_answers
@@ -108,6 +108,8 @@ def audit(
     >>> found.table().head(1)[["row", "label", "suggestion", "why"]].values.tolist()
     [[39, 'cat', 'dog', "looks like 'dog', not 'cat'"]]
     """
+    without_clf = {"label_proba": label_proba, "labels": labels, "transition": transition}
+    _check_call({"y": y, "X": X} if clf is None else without_clf, clf)
     if clf is None:
         if label_proba is None or labels is None:
             raise ValueError("audit takes (clf, y), or label_proba= and labels=; one is missing.")
@@ -162,6 +164,17 @@ def audit(
         class_index=clf.label_scores_.class_index,
         random_state=random_state,
     )
+
+
+def _check_call(unused: dict, clf):
+    """Raise if an argument of the other way to call `audit` is given; it would be ignored."""
+    given = [name for name, value in unused.items() if value is not None]
+    if given:
+        way = "without a classifier" if clf is None else "with a classifier"
+        raise ValueError(
+            f"audit {way} does not use {listed(given)[1:-1]}. It takes either (clf, y, X=…), or "
+            "label_proba=, labels= and transition=. Leave out what belongs to the other way."
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
