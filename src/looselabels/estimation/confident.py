@@ -8,6 +8,8 @@ the rows that are counted for a class show how labels arise in this class.
 
 import numpy as np
 
+from looselabels.inference import sum_by_label
+
 
 def confident_counts(
     class_proba, threshold, label_index, sample_weight, n_labels, *, tolerance=None
@@ -47,7 +49,7 @@ def confident_counts(
     slack = 0.0 if tolerance is None else tolerance
     confident = np.where(class_proba >= threshold - slack, class_proba, 0.0)
     chosen = _most_probable(confident, tolerance) * sample_weight[:, None]
-    return np.stack([np.bincount(label_index, column, n_labels) for column in chosen.T])
+    return sum_by_label(chosen, label_index, n_labels)
 
 
 def _most_probable(proba, tolerance):

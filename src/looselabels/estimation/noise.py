@@ -34,7 +34,7 @@ from looselabels.estimation.calibration import fit_class_calibration, label_like
 from looselabels.estimation.confident import confident_counts
 from looselabels.estimation.errors import Shrinkage, equal_errors, fit_shrinkage, shrunk_noise
 from looselabels.estimation.sampling import limit_rows, sample_rows
-from looselabels.inference import class_proba_from
+from looselabels.inference import class_proba_from, sum_by_label
 
 MAX_ROWS, MIN_ROWS = 3_000, 500  # used for an estimate; fewer than MAX_ROWS with many labels
 # Probability that classes which an estimate rules out have together: tails are thin. A third of it,
@@ -269,7 +269,7 @@ def evaluate(given: Given, noise) -> Fit:
     )
     given_label = class_proba * label_likelihood(transition, given.label_index, given.class_index)
     given_label *= (given.weight / np.maximum(given_label.sum(axis=1), TINY))[:, None]
-    mass = _label_mass(given_label, given)
+    mass = sum_by_label(given_label, given.label_index, given.design.shape[1])
     # a known class can have a label that this transition excludes; the likelihood rejects it
     per_proba = np.divide(mass, transition, out=np.zeros_like(mass), where=transition > 0)
     counts = noise * (per_proba @ given.design.T)
@@ -304,14 +304,9 @@ def _wrong_share(label_mass, given_label, given) -> float:
     if given.class_index is not None:
         is_open = given.class_index < 0
         n_rows = max(given.weight[is_open].sum(), TINY)  # all classes can be known
-        label_mass = _label_mass(given_label * is_open[:, None], given)
+        given_label = given_label * is_open[:, None]
+        label_mass = sum_by_label(given_label, given.label_index, given.design.shape[1])
     return float(np.sum(label_mass[given.design == 0]) / n_rows)
-
-
-def _label_mass(class_rows, given):
-    """Return the sum of the rows with each label, (n_classes, n_labels)."""
-    n_labels = given.design.shape[1]
-    return np.stack([np.bincount(given.label_index, column, n_labels) for column in class_rows.T])
 
 
 # --------------------------------------------------------------------------------- where to start

@@ -44,7 +44,7 @@ from looselabels.estimation.calibration import (
 from looselabels.estimation.confident import confident_counts
 from looselabels.estimation.quantiles import interval_ends, quantile_interval
 from looselabels.exceptions import InconsistentLabelWarning
-from looselabels.inference import class_proba_from, infer
+from looselabels.inference import class_proba_from, infer, sum_by_label
 
 TOL = 1e-7  # nats per row that any other transition may gain
 JOINT_TOL = 1e-5  # the objective of the paper is flat: 1e-7 can take a minute
@@ -272,8 +272,8 @@ def _expected_mass(class_proba, label_index, transition, weight):
     """Return Wᵀ S_D and Σ_i log (Y_i T)[s_i]."""
     given_label = class_proba * transition.T[label_index]
     total = np.maximum(given_label.sum(axis=1), np.finfo(float).tiny)
-    weighted, n_labels = given_label * (weight / total)[:, None], transition.shape[1]
-    mass = np.stack([np.bincount(label_index, column, n_labels) for column in weighted.T])
+    given_label *= (weight / total)[:, None]
+    mass = sum_by_label(given_label, label_index, transition.shape[1])
     return mass, float(weight @ np.log(total))
 
 

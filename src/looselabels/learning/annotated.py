@@ -36,6 +36,7 @@ from looselabels.estimation.calibration import (
 )
 from looselabels.estimation.weighting import class_weights
 from looselabels.exceptions import IdentifiabilityWarning
+from looselabels.inference import sum_by_label
 from looselabels.learning.annotation_design import AnnotationDesign, AnnotatorTransitions
 from looselabels.learning.label_design import (
     ESTIMATED,
@@ -375,8 +376,8 @@ def _count_consensus(label_index, class_proba, sample_weight) -> np.ndarray:
     weight = np.ones(len(label_index)) if sample_weight is None else sample_weight
     answered = label_index < n_classes
     index, mass = label_index[answered], (class_proba * weight[:, None])[answered]
-    counts = [np.bincount(index, of_class, n_classes) for of_class in mass.T]
-    proba = on_simplex(np.array(counts) + TINY * np.eye(n_classes))  # TINY: no row has the class
+    counts = sum_by_label(mass, index, n_classes)
+    proba = on_simplex(counts + TINY * np.eye(n_classes))  # TINY: no row has the class
     if answered.all():
         return proba
     share = weight[answered].sum() / weight.sum()
