@@ -348,6 +348,15 @@ def condition_on_label(class_proba, transition, label_index):
     return on_simplex(joint)
 
 
+def given_label_proba(class_proba, transition, label_index) -> np.ndarray:
+    """Return p(label | x) of each row's own label s, Σ_y Y_iy T_ys, unchecked.
+
+    >>> given_label_proba(np.array([[0.5, 0.5]]), np.array([[0.8, 0.2], [0.3, 0.7]]), np.array([0]))
+    array([0.55])
+    """
+    return np.sum(class_proba * transition.T[label_index], axis=1)
+
+
 def _condition_block(class_proba, label_index, *, transition):
     return condition_on_label(class_proba, transition, label_index)
 

@@ -8,6 +8,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from looselabels._names import as_column, listed, read_column
+from looselabels.inference import given_label_proba
 
 SMALL = 0.02  # of a fold; larger groups are dealt to the folds by size
 
@@ -158,6 +159,5 @@ def neg_label_log_loss(estimator, X, y, sample_weight=None):
     """
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     index = last.transition_.label_index(as_column(y))
-    label_proba = estimator.predict_proba(X) @ last.transition_.proba
-    given = label_proba[np.arange(len(index)), index]
+    given = given_label_proba(estimator.predict_proba(X), last.transition_.proba, index)
     return float(np.average(np.log(np.maximum(given, 1e-12)), weights=sample_weight))

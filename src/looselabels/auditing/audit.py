@@ -27,7 +27,7 @@ from looselabels.auditing.report import verdict
 from looselabels.auditing.summary import DOUBTED, counts, summarize
 from looselabels.estimation.sampling import sample_rows
 from looselabels.estimation.weighting import weighted_transition
-from looselabels.inference import label_mass
+from looselabels.inference import given_label_proba, label_mass
 from looselabels.learning.classifier import DecoupledClassifier
 from looselabels.learning.decoupling import insert_known
 from looselabels.learning.label_model import LabelModel
@@ -273,8 +273,7 @@ class Audit:
     @cached_property
     def label_proba(self) -> np.ndarray:
         """Return p(label | x) of each row's own label."""
-        rows = np.arange(len(self.label_index))
-        return (self.class_proba @ self.transition.proba)[rows, self.label_index]
+        return given_label_proba(self.class_proba, self.transition.proba, self.label_index)
 
     @cached_property
     def doubt(self) -> np.ndarray:

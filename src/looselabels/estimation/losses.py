@@ -15,6 +15,7 @@ from looselabels.estimation.calibration import (
     softmax,
 )
 from looselabels.estimation.minimization import minimize_smooth
+from looselabels.inference import given_label_proba
 
 LOG_POWERS = (-6, 3)  # of a model in a pool; the lowest is next to nothing
 EQUAL = 1e-9  # nats: mean losses that differ by less are equal
@@ -144,8 +145,8 @@ def class_losses(
     calibration, _ = fit_class_calibration(
         class_proba, transition, label_index, sample_weight, class_weights
     )
-    given = np.asarray(transition).T[label_index]
-    return -np.log(np.maximum(np.sum(calibration.apply(class_proba) * given, axis=1), TINY))
+    given = given_label_proba(calibration.apply(class_proba), transition, label_index)
+    return -np.log(np.maximum(given, TINY))
 
 
 def first_good(losses, weight) -> int:

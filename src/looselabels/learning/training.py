@@ -19,6 +19,7 @@ from looselabels._progress import each
 from looselabels.estimation.calibration import TINY, fit_class_calibration
 from looselabels.estimation.losses import first_good, is_better
 from looselabels.estimation.weighting import class_weights, multiply_weights
+from looselabels.inference import given_label_proba
 from looselabels.learning.decoupling import (
     Decoupled,
     class_proba_of_new_rows,
@@ -350,7 +351,7 @@ class Trial:
             self.X, self.estimator, found.class_estimator, transition, self.scores.label_weights,
             found.label_calibration, found.class_calibration,
         )  # fmt: skip
-        given = np.sum(class_proba * transition.proba.T[self.label_index], axis=1)
+        given = given_label_proba(class_proba, transition.proba, self.label_index)
         return -np.log(np.maximum(given, TINY))
 
 
