@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from looselabels import BalancedForestClassifier, DecoupledClassifier, Transition
 from looselabels._rows import on_simplex
+from looselabels.auditing import diagnose as diagnose_module
 from looselabels.auditing.diagnose import (
     _dependence_score,
     dependence_given_class,
@@ -28,6 +29,7 @@ from looselabels.auditing.diagnose import (
 )
 from looselabels.datasets import make_gaussians, make_loose_labels
 from looselabels.exceptions import IdentifiabilityWarning
+from looselabels.learning.label_model import LabelScores
 
 CLASSES = ("red", "green", "blue", "other")
 UNIFORM = Transition.identity(CLASSES).with_noise(0.3)
@@ -442,3 +444,20 @@ def test_a_classifier_is_tested_for_labels_that_are_not_missing_at_random(estima
     # specified as they are, these labels are informative: there is nothing to test
     clf = DecoupledClassifier(estimator, by_class, refit=False, random_state=0).fit(data.X, y)
     assert [f.p_value for f in diagnose(clf, y) if f.kind == "missing"] == [None]
+
+
+@pytest.mark.parametrize("noise", [0.1, "estimate"])
+def test_of_a_large_table_only_the_rows_that_are_tested_are_converted(monkeypatch, noise):
+    label_proba, n_rows = np.tile([[0.9, 0.1], [0.1, 0.9]], (500, 1)), []
+    real = LabelScores.real
+
+    def record(scores, labels, rows=slice(None)):
+        n_rows.append(len(scores.label_index[rows]))
+        return real(scores, labels, rows)
+
+    clf = DecoupledClassifier(noise=noise).fit_from_proba(label_proba, ["a", "b"] * 500)
+    monkeypatch.setattr(diagnose_module, "MAX_ROWS", 60)
+    monkeypatch.setattr(LabelScores, "real", record)
+    diagnose(clf, ["a", "b"] * 500)
+    assert n_rows
+    assert max(n_rows) <= 60

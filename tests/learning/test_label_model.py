@@ -11,8 +11,11 @@ from sklearn.naive_bayes import GaussianNB
 from looselabels import DecoupledClassifier, Transition, estimate_transition
 from looselabels._rows import on_simplex
 from looselabels.datasets import make_loose_labels
+from looselabels.estimation import noise
 from looselabels.estimation.noise import estimate_noise
 from looselabels.exceptions import IdentifiabilityWarning
+from looselabels.learning.label_design import design_labels
+from looselabels.learning.label_model import LabelScores, model_labels, score_labels
 
 
 @pytest.mark.slow
@@ -144,6 +147,22 @@ def test_rows_of_weight_zero_say_nothing_about_the_noise(rng):
     clf = DecoupledClassifier(noise="estimate").fit_from_proba(label_proba, index, weight)
     assert_allclose(clf.transition_.proba, found.proba)
     assert clf.label_model_.wrong_share_interval == found[1:]
+
+
+def test_only_the_rows_that_noise_is_estimated_from_are_converted(rng, monkeypatch):
+    label_proba, index, _ = half_of_the_rows_noisy(rng)
+    design, n_rows, real = design_labels(index), [], LabelScores.real
+
+    def record(scores, labels, rows=slice(None)):
+        n_rows.append(len(scores.label_index[rows]))
+        return real(scores, labels, rows)
+
+    monkeypatch.setattr(LabelScores, "real", record)
+    monkeypatch.setattr(noise, "MAX_ROWS", 100)
+    monkeypatch.setattr(noise, "MIN_ROWS", 100)
+    found = model_labels(design, score_labels(design, label_proba))
+    assert n_rows == [100]
+    assert_allclose(found.transition.proba, estimate_noise(label_proba, index).proba)
 
 
 @pytest.mark.parametrize("strength", [np.inf, 5.0])

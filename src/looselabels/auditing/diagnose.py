@@ -110,9 +110,8 @@ def _instance_finding(model, scores, classes):
     rows = np.flatnonzero(chosen)
     if not len(rows):
         return Finding("instance", False, None, "No row has a known class: nothing to test.")
-    label_proba = scores.real(seen, rows)
-    position = np.searchsorted(seen, scores.label_index[rows])
     if classes is not None:
+        label_proba, position = _real_scores(scores, seen, rows)
         return dependence_given_class(label_proba, class_index[rows], position)
     if model.sources.transition == "estimated":
         words = (
@@ -122,7 +121,14 @@ def _instance_finding(model, scores, classes):
         )
         return Finding("instance", False, None, words)
     known = on_simplex(transition.proba[:, seen])
+    rows = rows[sample_rows(len(rows), MAX_ROWS)]  # before all of them are converted
+    label_proba, position = _real_scores(scores, seen, rows)
     return instance_dependence(label_proba, known, position, weight[rows])
+
+
+def _real_scores(scores, labels, rows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the real p(label | x) of rows with some of the labels, and the labels' positions."""
+    return scores.real(labels, rows), np.searchsorted(labels, scores.label_index[rows])
 
 
 def _calibration_finding(model, scores, class_proba):
@@ -132,6 +138,7 @@ def _calibration_finding(model, scores, class_proba):
     rows = np.flatnonzero(np.isin(scores.label_index, informative) & (weight > 0))
     if not len(rows):
         return Finding("calibration", False, None, "No row has a label: nothing to test.")
+    rows = rows[sample_rows(len(rows), MAX_ROWS)]  # before labels of all of them are predicted
     predicted = on_simplex((class_proba[rows] @ transition.proba)[:, informative])
     position = np.searchsorted(informative, scores.label_index[rows])
     return miscalibration(predicted, position, weight[rows])
@@ -189,8 +196,7 @@ def _skill_among(labels, model, scores):
     total, rows = weight[rows].sum(), rows[sample_rows(len(rows), MAX_ROWS)]
     if len(np.unique(scores.label_index[rows])) < 2:
         return None
-    position = np.searchsorted(labels, scores.label_index[rows])
-    return label_skill(scores.real(labels, rows), position, weight[rows]), float(total)
+    return label_skill(*_real_scores(scores, labels, rows), weight[rows]), float(total)
 
 
 def useless_features(skill: LabelSkill | None) -> Finding:

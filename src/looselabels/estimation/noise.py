@@ -147,8 +147,7 @@ def estimate_noise(
         np.ones(len(label_index)) if sample_weight is None else np.asarray(sample_weight, float)
     )
     rows = np.flatnonzero(weight)
-    limit = limit_rows(design.shape[1], MAX_ROWS, MIN_ROWS)
-    rows = rows[sample_rows(len(rows), limit, random_state=random_state)]
+    rows = rows[rows_for_noise(len(rows), design.shape[1], random_state)]
     equal = equal_errors(design)
     if not equal.any():
         return NoiseFound(np.eye(len(design)), 0.0, 0.0)
@@ -162,6 +161,12 @@ def estimate_noise(
     if not chosen.has_directions and gain > -error:  # rows held out do not reject directions
         high = max(high, best_of(search(given)).wrong_share)
     return NoiseFound(best.noise, low, high)
+
+
+def rows_for_noise(n_rows, n_labels, random_state=0) -> np.ndarray:
+    """Return the positions of the rows, of so many with positive weight, that are used."""
+    limit = limit_rows(n_labels, MAX_ROWS, MIN_ROWS)
+    return sample_rows(n_rows, limit, random_state=random_state)
 
 
 def search(given: Given, n_starts=None) -> list[list[Fit]]:

@@ -11,7 +11,7 @@ from looselabels._validation import short_repr
 from looselabels.estimation.calibration import TINY
 from looselabels.estimation.class_prior import distribute_share, estimate_class_prior
 from looselabels.estimation.losses import LabelSkill, fit_pool, label_losses, label_skill
-from looselabels.estimation.noise import estimate_noise
+from looselabels.estimation.noise import estimate_noise, rows_for_noise
 from looselabels.estimation.noisy_positives import (
     estimate_noisy_positives,
     positive_with_noise,
@@ -292,6 +292,8 @@ def _add_estimated_noise(transition, method, scores):
     rows = np.flatnonzero(np.isin(scores.label_index, labels) & (counts > 0))
     if not len(rows):
         raise ValueError(f"noise={method!r} needs rows with labels; y has none. Give a rate.")
+    if method == "estimate":  # before all rows are converted
+        rows = rows[rows_for_noise(len(rows), len(labels))]
     design = on_simplex(transition.proba[np.ix_(classes, labels)])
     index = np.searchsorted(labels, scores.label_index[rows])
     given = scores.real(labels, rows), index, counts[rows]
