@@ -205,6 +205,16 @@ def test_without_a_transition_noise_is_estimated():
     assert set(found.table()["row"][: np.sum(labels != y)]) == set(np.flatnonzero(labels != y))
 
 
+def test_new_rows_are_predicted_once(partly, monkeypatch):
+    clf, labels, X = partly
+    predict, calls = DecoupledClassifier.predict_proba, []
+    monkeypatch.setattr(
+        DecoupledClassifier, "predict_proba", lambda *args: calls.append(1) or predict(*args)
+    )
+    audit(clf, labels[:20], X[:20])
+    assert len(calls) == 1
+
+
 def test_new_rows_are_audited_by_their_predictions(partly):
     clf, _, X = partly
     new, labels = X[:50] + 0.1, ["red", None] * 25

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from looselabels import DecoupledClassifier
 from looselabels._files import unexpected_files
 from looselabels.command.fitting import fit
 from looselabels.command.labels import Labels
@@ -44,6 +45,15 @@ def test_labels_are_taken_into_account(fitted):
     np.testing.assert_allclose(after[["p(cat)", "p(dog)"]].to_numpy(), expected, atol=1e-12)
     assert after["doubt"].between(0, 1).all()
     assert after["doubt"].max() > 0.5
+
+
+def test_rows_with_labels_are_predicted_once(fitted, monkeypatch):
+    predict, calls = DecoupledClassifier.predict_proba, []
+    monkeypatch.setattr(
+        DecoupledClassifier, "predict_proba", lambda *args: calls.append(1) or predict(*args)
+    )
+    with_classes(fitted.frame, fitted.clf, fitted.features, label="species")
+    assert len(calls) == 1
 
 
 def test_two_classes_that_are_displayed_equally_have_a_column_each(fitted):

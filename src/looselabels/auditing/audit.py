@@ -27,7 +27,7 @@ from looselabels.auditing.report import verdict
 from looselabels.auditing.summary import DOUBTED, counts, summarize
 from looselabels.estimation.sampling import sample_rows
 from looselabels.estimation.weighting import weighted_transition
-from looselabels.inference import given_label_proba, label_mass
+from looselabels.inference import condition_on_label, given_label_proba, label_mass
 from looselabels.learning.classifier import DecoupledClassifier
 from looselabels.learning.decoupling import insert_known
 from looselabels.learning.label_model import LabelModel
@@ -128,15 +128,7 @@ def audit(
     if decisions is not None:
         known = read_classes("decisions", decisions, clf.transition_.classes, len(index))
     if X is not None:
-        return Audit(
-            clf.label_model_,
-            index,
-            clf.predict_proba(X),
-            insert_known(clf.predict_proba_given_label(X, y), known),
-            bool(clf.converged_),
-            class_index=known,
-            random_state=random_state,
-        )
+        return audit_new_rows(clf, clf.predict_proba(X), index, known, random_state)
     if not hasattr(clf, "class_proba_"):
         raise ValueError("A model loaded from a file has no rows; pass them: audit(clf, y, X).")
     if len(index) != len(clf.class_proba_):
@@ -162,6 +154,20 @@ def audit(
         sample_weight=clf.sample_weight_,
         candidate_losses=clf.candidate_losses_,
         class_index=clf.label_scores_.class_index,
+        random_state=random_state,
+    )
+
+
+def audit_new_rows(clf, class_proba, label_index, class_index=None, random_state=0) -> "Audit":
+    """Return the audit of rows that were not in the fit, from their predicted p(class | x)."""
+    given_label = condition_on_label(class_proba, clf.transition_.proba, label_index)
+    return Audit(
+        clf.label_model_,
+        label_index,
+        class_proba,
+        insert_known(given_label, class_index),
+        bool(clf.converged_),
+        class_index=class_index,
         random_state=random_state,
     )
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from looselabels._files import left_behind, resolved
 from looselabels._names import listed, shown
-from looselabels.auditing.audit import audit
+from looselabels.auditing.audit import audit_new_rows
 from looselabels.command import features as columns
 from looselabels.command.answers import answers_for_model
 from looselabels.command.features import Features
@@ -130,7 +130,8 @@ def _given_label(frame, clf, X, columns, labels: Labels):
     rows = [i for i, name in enumerate(y) if not is_missing(name) or name in known]
     proba, doubt = clf.predict_proba(X), np.zeros(len(y))
     if rows:
-        found = audit(clf, [y[i] for i in rows], X[rows])
+        index = clf.transition_.label_index([y[i] for i in rows])
+        found = audit_new_rows(clf, proba[rows], index)
         proba[rows], doubt[rows] = found.class_proba_given_label, found.doubt
     return proba, doubt
 
