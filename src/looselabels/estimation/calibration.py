@@ -268,16 +268,18 @@ def fit_class_calibration(
         )
     if likelihood is None:
         likelihood = label_likelihood(transition, label_index, class_index)
-    rows = transition, likelihood, sample_weight, class_weights, spread_above_one, power
+    given = _Given(
+        class_proba, transition, likelihood, sample_weight, class_weights, spread_above_one, power
+    )
     share = mean_of_rows(class_proba, sample_weight)
-    found, value = _fit_with_floor(FLOOR * share, class_proba, *rows)
+    found, value = _fit_with_floor(FLOOR * share, given)
     if class_index is None or not np.any(class_index >= 0):
         return found, value
     # reviewed rows show how often class_proba is certain and wrong; a floor that is too low would
     # be made up for by a lower power, or by less noise
     floor = 2 * FLOOR
     while floor < MAX_FLOOR:
-        higher = _fit_with_floor(floor * share, class_proba, *rows)
+        higher = _fit_with_floor(floor * share, given)
         if higher[1] < value + MIN_GAIN:
             break
         (found, value), floor = higher, 2 * floor
@@ -296,39 +298,44 @@ def _weighted_rows(sample_weight, class_index, n_rows) -> tuple[np.ndarray, np.n
     return rows, weight[rows]
 
 
-def _fit_with_floor(floor, class_proba, *rows) -> tuple[Calibration, float]:
+class _Given(NamedTuple):
+    """What class_proba is calibrated with; see `fit_class_calibration`."""
+
+    class_proba: np.ndarray
+    transition: np.ndarray
+    likelihood: np.ndarray
+    sample_weight: np.ndarray | None
+    class_weights: np.ndarray | None
+    spread_above_one: float
+    power: float | None
+
+
+def _fit_with_floor(floor, given: _Given) -> tuple[Calibration, float]:
     """Return the correction with a floor before a power above 1, or after one below 1."""
-    found, value = _fit_above(floor, class_proba, *rows)
+    found, value = _fit_above(floor, given)
     if found.power < 1:  # of probabilities that are too certain, small ones matter
-        found, value = _fit_above(floor ** (1 / found.power), class_proba, *rows)
+        found, value = _fit_above(floor ** (1 / found.power), given)
     return found, value
 
 
-def _fit_above(
-    floor,
-    class_proba,
-    transition,
-    likelihood,
-    sample_weight,
-    class_weights,
-    spread_above_one,
-    power,
-) -> tuple[Calibration, float]:  # fmt: skip
+def _fit_above(floor, given: _Given) -> tuple[Calibration, float]:
     """Return the correction with a given floor of class_proba, and the log posterior."""
     floor = np.maximum(floor, MIN_CLASS_PROBA)
-    class_proba = np.maximum(class_proba, floor)
-    log_share = np.log(mean_of_rows(class_proba, sample_weight))
+    class_proba = np.maximum(given.class_proba, floor)
+    log_share = np.log(mean_of_rows(class_proba, given.sample_weight))
     # one row per class: NumPy sums few long rows several times faster than many short ones
     logs = np.log(class_proba.T, dtype=np.float64, order="C") - log_share[:, None]
     logs -= logs.mean(axis=0)
-    likelihood = np.ascontiguousarray(likelihood.T)
-    offset = log_share - (0.0 if class_weights is None else np.log(class_weights))
-    factor_spread = np.where(is_named(transition), SPREAD_NAMED, SPREAD)
-    weight = np.ones(logs.shape[1]) if sample_weight is None else np.asarray(sample_weight, float)
+    likelihood = np.ascontiguousarray(given.likelihood.T)
+    offset = log_share - (0.0 if given.class_weights is None else np.log(given.class_weights))
+    factor_spread = np.where(is_named(given.transition), SPREAD_NAMED, SPREAD)
+    weight = np.ones(logs.shape[1])
+    if given.sample_weight is not None:
+        weight = np.asarray(given.sample_weight, float)
 
     def minus_log_posterior(theta):
         power = np.exp(theta[0])
-        spread = np.append(spread_above_one if theta[0] > 0 else SPREAD, factor_spread)
+        spread = np.append(given.spread_above_one if theta[0] > 0 else SPREAD, factor_spread)
         calibrated, _ = softmax(power * logs + (theta[1:] + offset)[:, None], axis=0)
         slope = calibrated * likelihood
         total = slope.sum(axis=0)
@@ -341,7 +348,7 @@ def _fit_above(
         gradient = np.append(power * np.sum(slope * logs), slope.sum(axis=1)) - theta / spread**2
         return -value / weight.sum(), -gradient / weight.sum()
 
-    known = None if power is None else float(np.log(power))
+    known = None if given.power is None else float(np.log(given.power))
     bounds = [(-3, 3) if known is None else (known, known)] + [(-10, 10)] * len(logs)
     start = np.zeros(1 + len(logs))
     start[0] = known or 0.0
