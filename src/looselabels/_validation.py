@@ -82,7 +82,7 @@ def check_scores(label_proba, label_index, sample_weight=None):
     proba = check_row_stochastic("label_proba", proba, tol=1e-5)
     index = check_label_index(_from_library(label_index), proba.shape[1], proba)
     weight = check_sample_weight(sample_weight, proba)
-    return proba, index, np.ones(len(proba)) if weight is None else weight
+    return proba, index, weight_of_rows(weight, len(proba))
 
 
 def check_proba(name, array):
@@ -202,6 +202,15 @@ def check_sample_weight(sample_weight, rows):
     if not weight.any():
         raise ValueError("sample_weight must contain a positive number; all are zero.")
     return array_namespace(rows).asarray(weight, device=device(rows))
+
+
+def weight_of_rows(sample_weight, n_rows) -> np.ndarray:
+    """Return how often each row counts as floating-point numbers; None becomes ones.
+
+    >>> weight_of_rows(None, 2), weight_of_rows([1, 3], 2)
+    (array([1., 1.]), array([1., 3.]))
+    """
+    return np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, float)
 
 
 def as_counts(sample_weight):

@@ -22,7 +22,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from looselabels._names import listed, read_classes
 from looselabels._rows import on_simplex
-from looselabels._validation import as_numpy, check_row_stochastic, check_scores, short_repr
+from looselabels._validation import (
+    as_numpy,
+    check_row_stochastic,
+    check_scores,
+    short_repr,
+    weight_of_rows,
+)
 from looselabels.estimation.calibration import fit_class_calibration
 from looselabels.estimation.losses import LabelSkill, label_skill
 from looselabels.estimation.reliability import LARGE_ERROR, SMALL_ERROR, calibration_error
@@ -101,7 +107,7 @@ def diagnose(clf, y, classes=None) -> list[Finding]:
 
 def _instance_finding(model, scores, classes):
     seen, transition = scores.seen_labels, model.transition
-    weight = _row_weights(scores)
+    weight = scores.row_counts
     chosen = np.isin(scores.label_index, seen) & (weight > 0)
     if classes is not None:
         n_rows = len(scores.label_index)
@@ -133,7 +139,7 @@ def _real_scores(scores, labels, rows) -> tuple[np.ndarray, np.ndarray]:
 
 def _calibration_finding(model, scores, class_proba):
     """Test the predicted probabilities of the labels that are not missing, as the page shows."""
-    transition, weight = model.transition, _row_weights(scores)
+    transition, weight = model.transition, scores.row_counts
     informative = np.flatnonzero(can_be_wrong(transition))
     rows = np.flatnonzero(np.isin(scores.label_index, informative) & (weight > 0))
     if not len(rows):
@@ -148,7 +154,7 @@ def _missing_finding(model, scores, class_proba):
     """Test labels that the estimator did not learn from: label_proba does not show them."""
     left_out = np.setdiff1d(np.arange(len(model.transition.labels)), scores.seen_labels)
     left_out = left_out[uninformative_labels(model.transition)[left_out]]
-    weight = _row_weights(scores)
+    weight = scores.row_counts
     rows = np.flatnonzero(weight > 0)
     is_left_out = np.isin(scores.label_index[rows], left_out)
     if not is_left_out.any() or is_left_out.all():
@@ -190,7 +196,7 @@ def skills_of(model, scores) -> dict:
 
 def _skill_among(labels, model, scores):
     """Return the skill for rows with some of the labels, and the weight of these rows."""
-    weight, informative = _row_weights(scores), labels[can_be_wrong(model.transition)[labels]]
+    weight, informative = scores.row_counts, labels[can_be_wrong(model.transition)[labels]]
     labels = informative if len(informative) > 1 else labels
     rows = np.flatnonzero(np.isin(scores.label_index, labels) & (weight > 0))
     total, rows = weight[rows].sum(), rows[sample_rows(len(rows), MAX_ROWS)]
@@ -260,11 +266,6 @@ def _estimator_finding(losses):
 def _range(low, high):
     """Return a range of shares; one number if both ends are written the same."""
     return f"{low:.0%}" if f"{low:.0%}" == f"{high:.0%}" else f"{low:.0%} to {high:.0%}"
-
-
-def _row_weights(scores):
-    counts = scores.counts
-    return np.ones(len(scores.label_index)) if counts is None else counts
 
 
 # ------------------------------------------------------------------------------ more than the class
@@ -468,7 +469,7 @@ Transition.partial(classes, labeled={…}).
     """
     from scipy.stats import chi2
 
-    weight = np.ones(len(class_proba)) if sample_weight is None else sample_weight
+    weight = weight_of_rows(sample_weight, len(class_proba))
     groups = [np.where(is_missing, weight, 0.0), np.where(is_missing, 0.0, weight)]
     means = [group @ class_proba / group.sum() for group in groups]
     difference = means[0] - means[1]

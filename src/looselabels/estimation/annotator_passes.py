@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from looselabels._validation import check_sample_weight
+from looselabels._validation import check_sample_weight, weight_of_rows
 from looselabels.annotations import Answers
 from looselabels.estimation.annotator_input import (
     IMPOSSIBLE,
@@ -94,7 +94,7 @@ class Problem(NamedTuple):
             mine = annotator == a
             known[mine] = np.log(np.maximum(transition.T[label[mine]], IMPOSSIBLE))
         weight = check_sample_weight(sample_weight, np.empty((answers.n_rows, 1)))
-        weight = np.ones(answers.n_rows) if weight is None else weight
+        weight = weight_of_rows(weight, answers.n_rows)
         log_proba = None if class_proba is None else np.log(np.maximum(class_proba, UNLIKELY))
         slots = annotator, label, layout, free
         return cls(answers, votes, votes.T.tocsr(), *slots, fixed, known, log_proba, weight)

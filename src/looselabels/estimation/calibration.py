@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from looselabels._rows import on_simplex
+from looselabels._validation import weight_of_rows
 from looselabels.estimation.minimization import minimize_smooth
 from looselabels.estimation.sampling import MAX_FIT_ROWS, sample_rows
 
@@ -154,7 +155,7 @@ def fit_temperature(label_proba, label_index, sample_weight=None) -> float:
     label_proba, label_index, sample_weight = _some(label_proba, label_index, sample_weight)
     logs = np.log(np.maximum(label_proba, TINY), dtype=np.float64)
     given = logs[np.arange(len(logs)), label_index]
-    weight = np.ones(len(logs)) if sample_weight is None else np.asarray(sample_weight)
+    weight = weight_of_rows(sample_weight, len(logs))
 
     def loss(log_power):
         power = np.exp(log_power)
@@ -178,9 +179,8 @@ def fit_shares(proba, shares, sample_weight=None) -> np.ndarray:
     present = (mean > 0) & (shares > 0)
     logs = np.log(np.maximum(proba[:, present], np.finfo(float).tiny, dtype=np.float64))
     wanted = shares[present] / shares[present].sum()
-    weight = np.full(len(logs), 1 / len(logs))
-    if sample_weight is not None:
-        weight = np.asarray(sample_weight, float) / np.sum(sample_weight)
+    weight = weight_of_rows(sample_weight, len(logs))
+    weight = weight / weight.sum()
 
     def distance(theta):
         moved, total = softmax(logs + theta)
@@ -291,7 +291,7 @@ def _weighted_rows(sample_weight, class_index, n_rows) -> tuple[np.ndarray, np.n
     is_known = np.zeros(n_rows, dtype=bool) if class_index is None else class_index >= 0
     others = np.flatnonzero(~is_known)
     drawn = others[sample_rows(len(others), MAX_FIT_ROWS, random_state=0)]
-    weight = np.ones(n_rows) if sample_weight is None else np.array(sample_weight, float)
+    weight = weight_of_rows(sample_weight, n_rows).copy()
     weight[drawn] *= len(others) / max(len(drawn), 1)
     is_known[drawn] = True
     rows = np.flatnonzero(is_known)
@@ -329,9 +329,7 @@ def _fit_above(floor, given: _Given) -> tuple[Calibration, float]:
     likelihood = np.ascontiguousarray(given.likelihood.T)
     offset = log_share - (0.0 if given.class_weights is None else np.log(given.class_weights))
     factor_spread = np.where(is_named(given.transition), SPREAD_NAMED, SPREAD)
-    weight = np.ones(logs.shape[1])
-    if given.sample_weight is not None:
-        weight = np.asarray(given.sample_weight, float)
+    weight = weight_of_rows(given.sample_weight, logs.shape[1])
 
     def minus_log_posterior(theta):
         power = np.exp(theta[0])

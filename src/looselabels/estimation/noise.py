@@ -30,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from looselabels._progress import each
+from looselabels._validation import weight_of_rows
 from looselabels.estimation.calibration import fit_class_calibration, label_likelihood
 from looselabels.estimation.confident import confident_counts
 from looselabels.estimation.errors import Shrinkage, equal_errors, fit_shrinkage, shrunk_noise
@@ -143,9 +144,7 @@ def estimate_noise(
            [0.3, 0.7]])
     """
     design = np.eye(label_proba.shape[1]) if design is None else np.asarray(design, float)
-    weight = (
-        np.ones(len(label_index)) if sample_weight is None else np.asarray(sample_weight, float)
-    )
+    weight = weight_of_rows(sample_weight, len(label_index))
     rows = np.flatnonzero(weight)
     rows = rows[rows_for_noise(len(rows), design.shape[1], random_state)]
     equal = equal_errors(design)

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from looselabels._validation import weight_of_rows
+
 SMALL_ERROR = 0.03  # a mean difference below this needs no mention
 LARGE_ERROR = 0.08  # above this, single probabilities should not be trusted
 N_BINS = 10
@@ -30,7 +32,7 @@ def reliability(label_proba, label_index, sample_weight=None) -> Reliability:
     best = label_proba.argmax(axis=1)
     confidence, is_right = label_proba[np.arange(len(best)), best], best == label_index
     bins = _bins(confidence)
-    weight = np.ones(len(bins)) if sample_weight is None else sample_weight
+    weight = weight_of_rows(sample_weight, len(bins))
     n_rows = np.bincount(bins, weight, N_BINS)
     predicted = np.bincount(bins, weight * confidence, N_BINS)
     observed = np.bincount(bins, weight * is_right, N_BINS)

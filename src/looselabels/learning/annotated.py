@@ -20,7 +20,7 @@ import numpy as np
 
 from looselabels._progress import each
 from looselabels._rows import on_simplex
-from looselabels._validation import as_counts, short_repr
+from looselabels._validation import as_counts, short_repr, weight_of_rows
 from looselabels.estimation.agreement import equal_pairs, join, unexplained_by_accuracy
 from looselabels.estimation.annotators import (
     AnnotatorInference,
@@ -272,7 +272,7 @@ def model_answers(found: Annotated) -> LabelModel:
 def _mass_of_fixed(design, class_proba) -> np.ndarray:
     """Return the expected number of answers by class and label, if the transition is fixed."""
     answers, n_fixed = design.annotations.answers, len(design.fixed)
-    weight = np.ones(len(class_proba)) if design.sample_weight is None else design.sample_weight
+    weight = weight_of_rows(design.sample_weight, len(class_proba))
     class_mass = class_proba * weight[:, None]
     given = np.isin(answers.annotator, list(design.fixed))
     mass = np.zeros((answers.n_labels, class_proba.shape[1]))
@@ -373,7 +373,7 @@ def explain_single_consensus(labels: LabelDesign):
 def _count_consensus(label_index, class_proba, sample_weight) -> np.ndarray:
     """Return p(consensus | class) by counting; rows without answers are missing at random."""
     n_classes = class_proba.shape[1]
-    weight = np.ones(len(label_index)) if sample_weight is None else sample_weight
+    weight = weight_of_rows(sample_weight, len(label_index))
     answered = label_index < n_classes
     index, mass = label_index[answered], (class_proba * weight[:, None])[answered]
     counts = sum_by_label(mass, index, n_classes)

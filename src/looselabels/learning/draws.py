@@ -23,6 +23,7 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from looselabels._progress import each
+from looselabels._validation import weight_of_rows
 from looselabels.learning.forest import draw_sizes
 from looselabels.learning.out_of_sample import align, stratified_folds
 from looselabels.learning.soft_labels import class_draw_sizes
@@ -171,7 +172,7 @@ class BalancedDraws(ClassifierMixin, DrawnModels):
         of weight zero is not drawn, but predicted.
         """
         with unchanged_on_failure(self):
-            weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
+            weight = weight_of_rows(sample_weight, len(y))
             self.classes_, index = _weighted_values(y, weight)
             takes_weight = weight_name(self.estimator) is not None
             is_weighted = takes_weight and np.ptp(weight[weight > 0]) > 0
@@ -219,7 +220,7 @@ class ClassDraws(DrawnModels):
 
         The parameters are those of `ClassForest.fit_out_of_sample`.
         """
-        weight = np.ones(len(label_index)) if sample_weight is None else sample_weight
+        weight = weight_of_rows(sample_weight, len(label_index))
         labels, strata = _weighted_values(label_index, weight)
         self.classes_ = np.arange(class_proba.shape[1])
         takes_weight = weight_name(self.estimator) is not None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from looselabels._names import listed, look_missing, numbers_by_name, read_classes
-from looselabels._validation import as_counts, check_class_prior, short_repr
+from looselabels._validation import as_counts, check_class_prior, short_repr, weight_of_rows
 from looselabels.estimation.class_prior import METHODS as PRIOR_METHODS
 from looselabels.estimation.noisy_positives import transition_with_wrong_labels
 from looselabels.estimation.transition import METHODS as TRANSITION_METHODS
@@ -62,11 +62,16 @@ class LabelDesign(NamedTuple):
         counts = None if self.sample_weight is None else as_counts(self.sample_weight)
         if self.groups is None:
             return counts
-        counts = np.ones(len(self.label_index)) if counts is None else counts
+        counts = weight_of_rows(counts, len(self.label_index))
         evidence = self.label_index
         if self.class_index is not None:  # copies of which one was reviewed are not the same
             evidence = evidence * (len(self.transition.classes) + 1) + self.class_index + 1
         return self.groups.count_once(evidence, counts)
+
+    @property
+    def row_counts(self) -> np.ndarray:
+        """How often each row counts: `counts`, or ones."""
+        return weight_of_rows(self.counts, len(self.label_index))
 
     def take(self, rows) -> "LabelDesign":
         """Return the design of some rows only."""

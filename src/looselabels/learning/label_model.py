@@ -7,7 +7,7 @@ import numpy as np
 
 from looselabels._names import listed
 from looselabels._rows import on_simplex
-from looselabels._validation import short_repr
+from looselabels._validation import short_repr, weight_of_rows
 from looselabels.estimation.calibration import TINY
 from looselabels.estimation.class_prior import distribute_share, estimate_class_prior
 from looselabels.estimation.losses import LabelSkill, fit_pool, label_losses, label_skill
@@ -48,6 +48,11 @@ class LabelScores(NamedTuple):
     remote: Any = None  #: label_proba as an array of Dask, if features are on a cluster
 
     @property
+    def row_counts(self) -> np.ndarray:
+        """How often each row counts: `counts`, or ones."""
+        return weight_of_rows(self.counts, len(self.label_index))
+
+    @property
     def seen_labels(self) -> np.ndarray:
         """The columns with positive weight: `label_proba` says nothing about the others."""
         if self.label_weights is None:
@@ -76,7 +81,7 @@ class LabelScores(NamedTuple):
         The rows are the same for all models of the same labels.
         """
         seen = self.seen_labels
-        weight = np.ones(len(self.label_index)) if self.counts is None else self.counts
+        weight = self.row_counts
         rows = np.flatnonzero(np.isin(self.label_index, seen) & (weight > 0))
         rows = rows[sample_rows(len(rows), MAX_ROWS)]
         return self.real(seen, rows), np.searchsorted(seen, self.label_index[rows]), weight[rows]
@@ -232,7 +237,7 @@ def _positive_counts(found, label_proba, scores):
     With few labels, p(label | x) of all labeled rows can be so low that this is 0 for each of them.
     Nothing tells them apart then, and they count as they are.
     """
-    counts = np.ones(len(label_proba)) if scores.counts is None else scores.counts
+    counts = scores.row_counts
     positive = counts * found.positive_given_label(1 - label_proba[:, -1])
     is_labeled = scores.label_index < label_proba.shape[1] - 1
     return positive if positive[is_labeled].any() else counts
@@ -288,7 +293,7 @@ def _add_estimated_noise(transition, method, scores):
     """
     _check_no_noise(method, transition)
     labels, classes = _noisy_part(transition, scores)
-    counts = np.ones(len(scores.label_index)) if scores.counts is None else scores.counts
+    counts = scores.row_counts
     rows = np.flatnonzero(np.isin(scores.label_index, labels) & (counts > 0))
     if not len(rows):
         raise ValueError(f"noise={method!r} needs rows with labels; y has none. Give a rate.")

@@ -36,6 +36,7 @@ from looselabels._validation import (
     check_entries,
     check_row_stochastic,
     single_from_half,
+    weight_of_rows,
 )
 from looselabels.estimation.weighting import reweight
 from looselabels.learning.copies import RowGroups
@@ -318,8 +319,7 @@ def _predict_rest(estimator, fitted, label_proba, X, label_index, fit_params, is
 
 
 def _row_weight(fit_params, label_index):
-    weight = fit_params.get("sample_weight")
-    return np.ones(len(label_index)) if weight is None else weight
+    return weight_of_rows(fit_params.get("sample_weight"), len(label_index))
 
 
 def _predict_folds(estimator, X, label_index, n_labels, folds, fit_params, n_jobs, report, weights):

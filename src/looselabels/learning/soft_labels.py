@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import validate_data
 
+from looselabels._validation import weight_of_rows
 from looselabels.estimation.losses import class_losses
 from looselabels.estimation.weighting import class_weights
 from looselabels.learning.trees import (
@@ -89,7 +90,7 @@ class ClassForest(DrawnForest):
         """
         with unchanged_on_failure(self):
             X = validate_data(self, small_indices(X), **rows_for_trees(X))
-            weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+            weight = weight_of_rows(sample_weight, X.shape[0])
             shares = np.bincount(label_index, weight) / weight.sum()
             self.classes_ = np.arange(class_proba.shape[1])
             labels = np.flatnonzero(shares)

@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from looselabels._progress import each
+from looselabels._validation import weight_of_rows
 from looselabels.estimation.calibration import TINY, fit_class_calibration
 from looselabels.estimation.losses import first_good, is_better
 from looselabels.estimation.weighting import class_weights, multiply_weights
@@ -143,17 +144,15 @@ class Training(NamedTuple):
     def has_two_labels(self) -> bool:
         """Return whether the rows that each model learns from have two labels at least."""
         index, weights = self.design.label_index, self.weights
-        learned = np.ones(len(index)) if weights is None else weights[index]
-        if self.design.sample_weight is not None:
-            learned = learned * self.design.sample_weight
+        learned = weight_of_rows(self.design.sample_weight, len(index))
+        if weights is not None:
+            learned = learned * weights[index]
         rows = np.arange(len(index))
         parts = [rows] if isinstance(self.folds, str) else [train for train, _ in self.folds]
         return all(len(np.unique(index[part][learned[part] > 0])) > 1 for part in parts)
 
     def _label_counts(self):
-        weight = self.design.counts
-        rows = slice(None) if weight is None else weight > 0
-        return np.bincount(self.design.label_index[rows])
+        return np.bincount(self.design.label_index[self.design.row_counts > 0])
 
     def learn(self, class_proba, transition, only_sure=False) -> Learned:
         """Let a model learn the classes of the rows from `class_proba`, out of sample.
@@ -162,7 +161,7 @@ class Training(NamedTuple):
         """
         index, weight = self.design.label_index, self.design.counts
         if only_sure:
-            weight = np.ones(len(index)) if weight is None else weight
+            weight = weight_of_rows(weight, len(index))
             weight = weight * surest_rows(class_proba, index, weight)
             class_proba = most_probable(class_proba)
         model = self._own_learner()
@@ -329,7 +328,7 @@ class Trial:
         self.part, self.calibrate = training.part(rows), calibrate
         self.X, design = _safe_indexing(training.X, held_out), training.design.take(held_out)
         self.label_index, self.class_index = design.label_index, design.class_index
-        self.weight = np.ones(len(held_out)) if design.counts is None else design.counts
+        self.weight = design.row_counts
         self.estimator, self.scores = self.part.score()
         self.found = decouple(self.scores, model, calibrate)
 
@@ -361,7 +360,7 @@ def _held_out_rows(training: Training):
     is_tested = ~uninformative_labels(design.transition)[design.label_index]
     if design.sample_weight is not None:
         is_tested &= design.sample_weight > 0
-    counts = np.ones(len(is_tested)) if design.counts is None else design.counts
+    counts = design.row_counts
     if counts[is_tested].sum() < MIN_LABELS:
         return
     for train, test in training.explicit_folds():

@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_method_params
 
 from looselabels._progress import each
 from looselabels._rows import on_simplex
+from looselabels._validation import weight_of_rows
 from looselabels.learning.out_of_sample import align, weight_parameter
 from looselabels.learning.soft_labels import class_draw_sizes
 from looselabels.learning.workers import in_parallel
@@ -67,7 +68,7 @@ def learn_from_copies(
     folds, fit_params, n_jobs=None, random_state=None,
 ) -> Learned:  # fmt: skip
     """Fit a clone of `estimator` to class probabilities; predict each row by a fit without it."""
-    weight = np.ones(len(label_index)) if sample_weight is None else sample_weight
+    weight = weight_of_rows(sample_weight, len(label_index))
     label_weights = _label_weights(label_index, weight, transition.shape[1])
     weight = weight * label_weights[label_index]
     name = weight_name(estimator)
