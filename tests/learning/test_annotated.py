@@ -689,16 +689,6 @@ def test_a_damaged_crowd_is_refused(saved, change, message):
         load(saved)
 
 
-def test_models_saved_before_there_were_annotators_load(tmp_path):
-    pytest.importorskip("skops")
-    clf = decoupled(GaussianNB()).fit(X, CLASSES)
-    save(clf, tmp_path / "old")
-    content = json.loads((tmp_path / "old" / "decoupling.json").read_text())
-    del content["annotators"]
-    (tmp_path / "old" / "decoupling.json").write_text(json.dumps(content | {"schema": 4}))
-    assert_array_equal(load(tmp_path / "old").predict_proba(X), clf.predict_proba(X))
-
-
 # ---------------------------------------------------------------------------- specified annotators
 
 

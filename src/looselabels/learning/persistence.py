@@ -373,14 +373,10 @@ def _read_json(handle) -> dict:
     found = content.get("schema") if isinstance(content, dict) else content
     if found == 3:
         content = _upgrade(content)
-    elif found == 4:  # before there were annotators
-        content = content | {"annotators": None, "hashes": None}
-    elif found == 5:
-        content = content | {"hashes": None}
     elif found != SCHEMA:
         is_older = isinstance(found, int) and found < SCHEMA
         raise ValueError(
-            f"it has schema {short_repr(found)}; looselabels {__version__} reads schemas 3 to "
+            f"it has schema {short_repr(found)}; looselabels {__version__} reads schemas 3 and "
             f"{SCHEMA}. "
             + ("Fit and save the model again." if is_older else "A newer looselabels may read it.")
         )
@@ -554,7 +550,6 @@ def _tuple_name(name):
 
 def _read_annotators(content, proba, clf):
     """Set what was found about annotators."""
-    content = {"powers": Powers()} | content  # files before there were powers
     match_names("annotators", content, ("names", "quality", "powers"))
     match_names("quality", content["quality"], QUALITY)
     names = tuple(map(_tuple_name, content["names"]))
