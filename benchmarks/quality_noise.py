@@ -33,7 +33,7 @@ from looselabels import DecoupledClassifier, Transition, audit
 from looselabels.command.demo import CLASSES, spoiled_digits
 from looselabels.datasets import make_gaussians, make_loose_labels
 from looselabels.estimation.errors import equal_errors
-from looselabels.estimation.noise import COST, FLOOR, estimate_noise, gain_of_directions
+from looselabels.estimation.noise import COST, RULED_OUT_PROBA, estimate_noise, gain_of_directions
 from looselabels.learning.forest import BalancedForestClassifier
 
 NOISES = [
@@ -167,16 +167,16 @@ def compare_directions(grid):
 
 def compare_constants(grid):
     """Print what other constants of the estimate would change."""
-    print(f"\n| FLOOR | COST | {JUDGED} |\n|---|---|---|---|---|---|")
+    print(f"\n| RULED_OUT_PROBA | COST | {JUDGED} |\n|---|---|---|---|---|---|")
     module = "looselabels.estimation.noise"
     for floor, cost in [
-        (FLOOR, COST),
-        (FLOOR / 3, COST),
-        (FLOOR * 3, COST),
-        (FLOOR, 0),
-        (FLOOR, 1),
+        (RULED_OUT_PROBA, COST),
+        (RULED_OUT_PROBA / 3, COST),
+        (RULED_OUT_PROBA * 3, COST),
+        (RULED_OUT_PROBA, 0),
+        (RULED_OUT_PROBA, 1),
     ]:
-        with patch(f"{module}.FLOOR", floor), patch(f"{module}.COST", cost):
+        with patch(f"{module}.RULED_OUT_PROBA", floor), patch(f"{module}.COST", cost):
             print_judged(f"{floor:.3f} | {cost}", grid)
 
 

@@ -16,13 +16,13 @@ from looselabels.estimation.noise import (
     Given,
     _calibrated,
     best_of,
-    climb,
+    climb_from,
     estimate_noise,
-    evaluate,
+    evaluate_noise,
     gain_of_directions,
-    label_losses,
     log_likelihood,
     noise_from_mass,
+    noise_losses,
     search,
     sharpened,
     starts,
@@ -143,11 +143,11 @@ def test_the_loss_of_a_row_is_that_of_its_label_or_of_its_class_and_label(rng):
     expected = [
         -np.log(row @ one_rate(0.2)[:, s]) for row, s in zip(class_proba, given[1], strict=True)
     ]
-    assert_allclose(label_losses(given, one_rate(0.2)), expected)
+    assert_allclose(noise_losses(given, one_rate(0.2)), expected)
     known = given._replace(class_index=np.where(np.arange(50) < 5, 2, -1))
     class_proba, _ = _calibrated(*given[:1], one_rate(0.2), *given[1:3], known.class_index)
     expected = [-np.log(class_proba[i, 2] * one_rate(0.2)[2, given[1][i]]) for i in range(5)]
-    assert_allclose(label_losses(known, one_rate(0.2))[:5], expected)
+    assert_allclose(noise_losses(known, one_rate(0.2))[:5], expected)
 
 
 @pytest.fixture(scope="module")
@@ -261,7 +261,7 @@ def test_every_step_of_a_climb_is_better_than_the_one_before(rng):
     label_proba, labels = clear_labels(rng, next_class([0.3, 0, 0.1]), n_samples=500)
     given = Given(label_proba, labels, np.ones(500), np.eye(3), equal_errors(np.eye(3)))
     for start in starts(given):
-        path = climb(given, start)
+        path = climb_from(given, start)
         assert_allclose(path[0].noise, start)
         assert (np.diff([fit.score for fit in path]) > 0).all()
         assert_allclose([fit.noise.sum(axis=1) for fit in path], 1)
@@ -276,15 +276,15 @@ def test_a_step_that_loses_is_tried_again_with_half_of_its_length(monkeypatch):
         score = -1000 * (noise[0, 1] - 0.19) ** 2
         return Fit(noise, score, score, noise[0, 1], counts, Shrinkage(0.4, 1e9, 1e9, 0.0))
 
-    monkeypatch.setattr("looselabels.estimation.noise.evaluate", evaluate_rate)
+    monkeypatch.setattr("looselabels.estimation.noise.evaluate_noise", evaluate_rate)
     given = Given(np.empty((0, 2)), np.empty(0, int), np.empty(0), np.eye(2), equal)
-    path = climb(given, np.eye(2))
+    path = climb_from(given, np.eye(2))
     assert_allclose([fit.wrong_share for fit in path], [0, 0.2])
 
 
 def test_the_score_is_the_likelihood_less_a_part_of_the_evidence_that_parameters_lose(rng):
     given = both_kinds(*clear_labels(rng, next_class([0.3, 0, 0.1]), n_samples=300))[1]
-    for fit in climb(given, one_rate(0.1, 3)):
+    for fit in climb_from(given, one_rate(0.1, 3)):
         known = np.sum(fit.counts * np.log(fit.noise))  # as if the noise had not been estimated
         lost = known - fit.shrinkage.log_evidence
         assert fit.log_likelihood - fit.score == pytest.approx(COST * lost)
@@ -296,7 +296,7 @@ def test_expected_counts_are_those_of_bayes_rule(rng):
     noise = np.array([[0.8, 0.2], [0.1, 0.9]])
     label_proba, labels = clear_labels(rng, noise, design=design, n_samples=50)
     given = Given(label_proba, labels, np.ones(50), design, equal_errors(design))
-    fit = evaluate(given, noise)
+    fit = evaluate_noise(given, noise)
     class_proba, _ = _calibrated(label_proba, noise @ design, labels, None)
     counts = np.zeros((2, 2))
     for row, s in zip(class_proba, labels, strict=True):
@@ -317,7 +317,7 @@ def test_sharpening_keeps_the_rates(rng):
         equal_errors(np.eye(4)),
     )
     noise = np.array([[0.7, 0.2, 0.1, 0], [0, 1, 0, 0], [0.1, 0.1, 0.8, 0], [0, 0, 0.5, 0.5]])
-    found = sharpened(evaluate(given, noise), given)
+    found = sharpened(evaluate_noise(given, noise), given)
     assert_allclose(np.diag(found), np.diag(noise))
     assert_allclose(found[0], [0.7, 0.3 * 8 / 9, 0.3 / 9, 0])
     assert_allclose(found[2:], noise[2:])
@@ -337,9 +337,9 @@ def test_a_sample_of_many_rows_is_enough(monkeypatch, rng):
 
     def count_rows(given, noise):
         seen.append(len(given.label_index))
-        return evaluate(given, noise)
+        return evaluate_noise(given, noise)
 
-    monkeypatch.setattr("looselabels.estimation.noise.evaluate", count_rows)
+    monkeypatch.setattr("looselabels.estimation.noise.evaluate_noise", count_rows)
     monkeypatch.setattr("looselabels.estimation.noise.MAX_ROWS", 1000)
     once, again = (estimate_noise(*given, random_state=seed).proba for seed in (0, 1))
     assert_allclose(once, one_rate(0.2), atol=0.06)
@@ -375,7 +375,7 @@ def test_known_classes_are_in_the_expected_counts(rng):
     )  # fmt: skip
     counted = np.zeros((4, 4))
     np.add.at(counted, (class_index[:100], label_index[:100]), 1)
-    assert_allclose(evaluate(known, one_rate(0.2)).counts, counted)
+    assert_allclose(evaluate_noise(known, one_rate(0.2)).counts, counted)
 
 
 def test_classes_that_refute_a_transition_leave_all_numbers_finite():
@@ -383,10 +383,10 @@ def test_classes_that_refute_a_transition_leave_all_numbers_finite():
         np.full((4, 2), 0.5), np.array([0, 0, 1, 1]), np.ones(4), np.eye(2),
         equal_errors(np.eye(2)), np.array([1, 0, 1, -1]),
     )  # fmt: skip
-    without_noise = evaluate(given, np.eye(2))
+    without_noise = evaluate_noise(given, np.eye(2))
     assert np.isfinite(without_noise.score)
     assert np.isfinite(without_noise.counts).all()
-    assert without_noise.score < evaluate(given, one_rate(0.2, 2)).score
+    assert without_noise.score < evaluate_noise(given, one_rate(0.2, 2)).score
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ from looselabels.inference import class_proba_from, sum_by_label
 MAX_ROWS, MIN_ROWS = 3_000, 500  # used for an estimate; fewer than MAX_ROWS with many labels
 # Probability that classes which an estimate rules out have together: tails are thin. A third of it,
 # or three times as much, changes next to nothing (benchmarks/quality_noise.py).
-FLOOR = 0.05
+RULED_OUT_PROBA = 0.05
 COST = 0.25  # of the evidence lost to rates and directions; 1 if counts were seen, not expected
 START_RATES = (0.02, 0.2)  # of equal errors; a start with little noise, and one with much
 ROW_POWER = 20  # of p(class | x), the weight of a row in the start from the most certain rows
@@ -53,7 +53,7 @@ ABOUT_AS_LIKELY = 2.0  # nats below the best, for the range
 # of all rates of the best fit, for the range
 SCALES = (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0)
 TIE = 1e-9  # probabilities that differ by no more than this are equal
-TINY = np.finfo(float).tiny
+SMALLEST_FLOAT = np.finfo(float).tiny
 
 
 class NoiseFound(NamedTuple):
@@ -151,9 +151,9 @@ def estimate_noise(
     if not equal.any():
         return NoiseFound(np.eye(len(design)), 0.0, 0.0)
     given = Given(label_proba, label_index, weight, design, equal, class_index).part(rows)
-    kinds = [given._replace(has_directions=False), given]
-    gain, error = gain_of_directions(kinds, random_state)
-    chosen = kinds[gain > max(ABOUT_AS_LIKELY, error)]
+    without = given._replace(has_directions=False)
+    gain, error = gain_of_directions([without, given], random_state)
+    chosen = given if gain > max(ABOUT_AS_LIKELY, error) else without
     paths = search(chosen)
     best = best_of(paths)
     low, high = wrong_range([fit for path in paths for fit in path] + scaled(chosen, best))
@@ -171,12 +171,12 @@ def rows_for_noise(n_rows, n_labels, random_state=0) -> np.ndarray:
 def search(given: Given, n_starts=None) -> list[list[Fit]]:
     """Return no noise, next to none, and the climbs from all starts, or from the first ones."""
     begin = starts(given)[:n_starts]
-    paths = [[evaluate(given, equal_noise(given, rate))] for rate in (0, least_rate(given))]
-    paths += [climb(given, noise) for noise in each(begin, 1.5 * len(begin))]
+    paths = [[evaluate_noise(given, equal_noise(given, rate))] for rate in (0, least_rate(given))]
+    paths += [climb_from(given, noise) for noise in each(begin, 1.5 * len(begin))]
     if not given.has_directions:
         return paths
     best = max((path[-1] for path in paths), key=lambda fit: fit.score)
-    return [*paths, climb(given, sharpened(best, given))]
+    return [*paths, climb_from(given, sharpened(best, given))]
 
 
 def gain_of_directions(kinds, random_state) -> tuple[float, float]:
@@ -194,13 +194,13 @@ def gain_of_directions(kinds, random_state) -> tuple[float, float]:
         for held_out in range(FOLDS):
             paths = search(given.part(fold != held_out), n_starts=1)  # all starts take too long
             tested = fold == held_out
-            losses[kind, tested] = label_losses(given.part(tested), best_of(paths).noise)
+            losses[kind, tested] = noise_losses(given.part(tested), best_of(paths).noise)
     gains = weight * (losses[0] - losses[1])
     error = np.sqrt(np.sum((gains - weight * gains.sum() / weight.sum()) ** 2))
     return float(gains.sum()), float(error)
 
 
-def label_losses(given: Given, noise) -> np.ndarray:
+def noise_losses(given: Given, noise) -> np.ndarray:
     """Return −log p(label | x) of each row; of rows of known class, −log p(class, label | x)."""
     transition = noise @ given.design
     class_proba, _ = _calibrated(
@@ -208,7 +208,7 @@ def label_losses(given: Given, noise) -> np.ndarray:
     )
     possible = label_likelihood(transition, given.label_index, given.class_index) > 0
     joint = np.where(possible, class_proba * transition.T[given.label_index], 0)
-    return -np.log(np.maximum(joint.sum(axis=1), TINY))
+    return -np.log(np.maximum(joint.sum(axis=1), SMALLEST_FLOAT))
 
 
 def best_of(paths) -> Fit:
@@ -227,7 +227,7 @@ def scaled(given: Given, best: Fit) -> list[Fit]:
     identity = np.eye(len(best.noise))
     change, highest_rate = best.noise - identity, 1 - np.diag(best.noise).min()
     scales = [scale for scale in SCALES if scale < 1 or scale * highest_rate <= given.max_rate]
-    return [evaluate(given, identity + scale * change) for scale in each(scales, len(scales))]
+    return [evaluate_noise(given, identity + scale * change) for scale in each(scales, len(scales))]
 
 
 def wrong_range(fits) -> tuple[float, float]:
@@ -258,41 +258,41 @@ def log_likelihood(label_proba, transition, label_index, sample_weight=None) -> 
 def _calibrated(label_proba, transition, label_index, sample_weight, class_index=None):
     """Return calibrated p(class | x), and the log-likelihood of the labels."""
     class_proba = class_proba_from(label_proba, transition)
-    class_proba = np.maximum(class_proba, FLOOR / len(transition))
+    class_proba = np.maximum(class_proba, RULED_OUT_PROBA / len(transition))
     found, value = fit_class_calibration(
         class_proba, transition, label_index, sample_weight, class_index=class_index
     )
     return found.apply(class_proba), float(value)
 
 
-def evaluate(given: Given, noise) -> Fit:
+def evaluate_noise(given: Given, noise) -> Fit:
     """Return the likelihood and the score of noise, and the counts that are expected with it."""
     transition = noise @ given.design
     class_proba, value = _calibrated(
         given.label_proba, transition, given.label_index, given.weight, given.class_index
     )
     given_label = class_proba * label_likelihood(transition, given.label_index, given.class_index)
-    given_label *= (given.weight / np.maximum(given_label.sum(axis=1), TINY))[:, None]
+    given_label *= (given.weight / np.maximum(given_label.sum(axis=1), SMALLEST_FLOAT))[:, None]
     mass = sum_by_label(given_label, given.label_index, given.design.shape[1])
     # a known class can have a label that this transition excludes; the likelihood rejects it
     per_proba = np.divide(mass, transition, out=np.zeros_like(mass), where=transition > 0)
     counts = noise * (per_proba @ given.design.T)
     shrinkage = fit_shrinkage(counts, given.equal, given.has_directions)
-    cost = np.sum(counts * np.log(np.maximum(noise, TINY))) - shrinkage.log_evidence
+    cost = np.sum(counts * np.log(np.maximum(noise, SMALLEST_FLOAT))) - shrinkage.log_evidence
     wrong_share = _wrong_share(mass, given_label, given)
     return Fit(noise, value, value - COST * cost, wrong_share, counts, shrinkage)
 
 
-def climb(given: Given, noise) -> list[Fit]:
+def climb_from(given: Given, noise) -> list[Fit]:
     """Return what expectation maximization finds from `noise`, each better than the one before.
 
     A step can lose, because p(class | x) depends on the noise too. Then half of it is tried.
     """
-    path, step = [evaluate(given, noise)], 1.0
+    path, step = [evaluate_noise(given, noise)], 1.0
     for _ in range(MAX_STEPS):
         last = path[-1]
         wanted = shrunk_noise(last.counts, given.equal, last.shrinkage, given.max_rate)
-        new = evaluate(given, last.noise + step * (wanted - last.noise))
+        new = evaluate_noise(given, last.noise + step * (wanted - last.noise))
         gain = new.score - last.score
         if gain > 0:
             path.append(new)
@@ -307,7 +307,7 @@ def _wrong_share(label_mass, given_label, given) -> float:
     n_rows = given.weight.sum()
     if given.class_index is not None:
         is_open = given.class_index < 0
-        n_rows = max(given.weight[is_open].sum(), TINY)  # all classes can be known
+        n_rows = max(given.weight[is_open].sum(), SMALLEST_FLOAT)  # all classes can be known
         given_label = given_label * is_open[:, None]
         label_mass = sum_by_label(given_label, given.label_index, given.design.shape[1])
     return float(np.sum(label_mass[given.design == 0]) / n_rows)
@@ -323,16 +323,17 @@ def starts(given: Given) -> list[np.ndarray]:
     right = np.where(design.T[given.label_index] > 0, class_proba, 0.0)
     total = right.sum(axis=1, keepdims=True)
     right *= weight[:, None] / np.where(total > 0, total, 1)
-    n_rows = np.maximum(right.sum(axis=0), TINY)
+    n_rows = np.maximum(right.sum(axis=0), SMALLEST_FLOAT)
     threshold = np.sum(right * class_proba, axis=0) / n_rows
     rows = given.label_index, weight, design.shape[1]
     confident, most_probable = (
         confident_counts(class_proba, least, *rows, tolerance=TIE)
         for least in (threshold, np.zeros(len(design)))
     )
-    sure = weight[:, None] * (class_proba / np.maximum(class_proba.max(axis=0), TINY)) ** ROW_POWER
+    certainty = class_proba / np.maximum(class_proba.max(axis=0), SMALLEST_FLOAT)
+    sure = weight[:, None] * certainty**ROW_POWER
     surest = sure.T @ given.label_proba
-    surest *= (n_rows / np.maximum(surest.sum(axis=1), TINY))[:, None]
+    surest *= (n_rows / np.maximum(surest.sum(axis=1), SMALLEST_FLOAT))[:, None]
     found = [noise_from_mass(mass, given) for mass in (confident, most_probable, surest)]
     return found + [equal_noise(given, rate) for rate in START_RATES]
 
@@ -354,7 +355,7 @@ def noise_from_mass(label_mass, given: Given) -> np.ndarray:
     """
     is_right = given.design > 0
     n_right = np.sum(np.where(is_right, label_mass, 0.0), axis=1)
-    share = given.design / np.maximum(given.design.sum(axis=0), TINY)
+    share = given.design / np.maximum(given.design.sum(axis=0), SMALLEST_FLOAT)
     counts = np.where(is_right, 0.0, label_mass) @ share.T + np.diag(n_right + 0.5)
     shrinkage = fit_shrinkage(counts, given.equal, given.has_directions)
     return shrunk_noise(counts, given.equal, shrinkage, given.max_rate)
@@ -364,6 +365,7 @@ def sharpened(fit: Fit, given: Given) -> np.ndarray:
     """Return the noise of a fit with errors in fewer directions: few kinds are slow to emerge."""
     errors = np.where(given.equal > 0, fit.noise, 0.0)
     rate = errors.sum(axis=1)
-    errors = (errors / np.maximum(errors.max(axis=1, keepdims=True), TINY)) ** DIRECTION_POWER
-    errors *= (rate / np.maximum(errors.sum(axis=1), TINY))[:, None]
+    largest = np.maximum(errors.max(axis=1, keepdims=True), SMALLEST_FLOAT)
+    errors = (errors / largest) ** DIRECTION_POWER
+    errors *= (rate / np.maximum(errors.sum(axis=1), SMALLEST_FLOAT))[:, None]
     return np.diag(1 - rate) + errors
