@@ -90,10 +90,18 @@ class RowGroups(NamedTuple):
         if self.copy_index is None:
             return weight
         n_weighted = np.maximum(np.bincount(self.copy_index, weight > 0), 1)
-        return self.weigh_first(label_index, weight / n_weighted[self.copy_index])
+        return self.move_to_first(label_index, weight / n_weighted[self.copy_index])
 
-    def weigh_first(self, label_index, weight) -> np.ndarray:
-        """Return weights that are moved to the first of all copies with the same label."""
+    def move_to_first(self, label_index, weight) -> np.ndarray:
+        """Return weights in which the first of all copies with the same label stands for them.
+
+        It has the weight of all of them, and the others have 0.
+
+        >>> copies = np.array([0, 1, 0, 0])
+        >>> groups = RowGroups(copies, copies)
+        >>> groups.move_to_first(np.array([0, 0, 0, 1]), np.array([1.0, 2.0, 3.0, 4.0]))
+        array([4., 2., 0., 4.])
+        """
         if self.copy_index is None:
             return weight
         pairs = self.copy_index * (np.max(label_index) + 1) + label_index

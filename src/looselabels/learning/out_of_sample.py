@@ -216,7 +216,7 @@ def fit_and_predict(
         if isinstance(folds, str):  # the final model has seen the groups of rows not learned from
             weight, rows = np.where(learn_from, weight, 0.0), np.arange(len(label_index))
             fit_params = fit_params | {"groups": groups.group_index}
-        fit_params = fit_params | {"sample_weight": groups.weigh_first(label_index, weight)}
+        fit_params = fit_params | {"sample_weight": groups.move_to_first(label_index, weight)}
     if isinstance(folds, str):
         part = X, label_index, fit_params
         if len(rows) < len(label_index):
