@@ -79,8 +79,10 @@ def audit(
     clf : DecoupledClassifier, or a Pipeline that ends with one
         Fitted.
     y : column of shape (n_samples,), or table of shape (n_samples, n_annotators)
-        The labels as given. If the classifier was fitted to several answers per row, these answers;
-        the result is then a `ConsensusAudit`.
+        The labels to check, in the order of the rows of the fit. Other labels than those of the fit
+        are counted as given, but p(class | x, label) stays that of the fit; the order is not
+        checked. With `X`, the labels of its rows. If the classifier was fitted to several answers
+        per row, these answers; the result is then a `ConsensusAudit`.
     X : features that the classifier accepts, optional
         Rows other than those of the fit. Required for a model that was loaded from a file, which
         does not contain its training rows.
