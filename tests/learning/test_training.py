@@ -86,7 +86,7 @@ def test_a_model_that_follows_wrong_labels_learns_from_sure_rows():
 def test_forests_of_bootstrap_samples_learn_from_all_rows(estimator, expected):
     clf, design = DecoupledClassifier(estimator), design_labels(TRUTH[TRAIN])
     used = clf._estimator_or_default()
-    given = clf._training(used, X[TRAIN], TRUTH[TRAIN], design, {}, print)
+    given = clf._training(used, X[TRAIN], TRUTH[TRAIN], design, {}, None, print)
     assert given.may_leave_out == expected
     drawn = given.on_draws()
     assert drawn is None or drawn.may_leave_out == expected
