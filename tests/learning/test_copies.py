@@ -232,6 +232,7 @@ def test_copies_are_found_in_groups_too_and_are_in_one_group():
         assert_array_equal(found.copy_index, np.tile(np.arange(120), 3))
         assert found.n_copies == 240
         assert found.copies_per_row == 3
+        assert_allclose(found.count_once(np.zeros(360, int), np.ones(360)), np.arange(360) < 120)
 
 
 def test_groups_that_copies_link_to_one_are_not_kept_and_warned_about():

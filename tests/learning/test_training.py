@@ -186,7 +186,7 @@ def test_the_calibration_after_the_last_round_uses_rows_that_were_held_out():
 
 def test_rows_that_are_held_out_have_no_copy_among_the_rows_that_are_learned_from():
     labels, group = np.arange(400) % 2, np.arange(400) // 4 % 100  # four copies of each row
-    copies = RowGroups(group, are_copies=True)
+    copies = RowGroups(group, group)
     splitter = StratifiedKFold(5, shuffle=True, random_state=0)  # knows nothing of copies
     folds = choose_folds(GaussianNB(), splitter, labels[:, None], None, labels, {}, 0, copies)
     splits = held_out_rows(labels, folds, groups=copies)
