@@ -844,7 +844,64 @@ def test_features_that_say_nothing_give_no_count_of_wrong_labels():
             wrong = NO_NUMBERS | {"why_no_count": found.why_no_count}
             assert found.summary()["wrong"] == wrong
             assert repr(found) == f"Audit(300 rows, 300 labeled. {found.why_no_count})"
+            assert (found.doubt > 0.5).any()
+            assert not found.is_to_check.any()
+            assert set(map(found.why, range(300))) == {"unknown: the labels cannot be predicted"}
+            assert "looks like" not in found._repr_html_()
     assert n_useful <= 1  # two standard errors: 2 % of them by chance
+
+
+def test_a_reviewed_row_keeps_its_doubt_where_features_say_nothing():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 5)), rng.integers(0, 2, 300)
+    clf = DecoupledClassifier(GaussianNB(), cv=3, refit=False, random_state=0).fit(X, y)
+    found = audit(clf, y, decisions=[1 - y[0], *[None] * 299])
+    assert not found.predicts_labels
+    assert (found.doubt[0], found.why(0)) == (1, f"reviewed: '{1 - y[0]}'")
+
+
+def new_rows(**settings):
+    """Return a classifier, and rows and labels that it was not fitted to; column 0 is useful."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 500)
+    X = np.column_stack([2 * y + rng.standard_normal(500), rng.standard_normal((500, 3))])
+    clf = DecoupledClassifier(GaussianNB(), noise=0.1, refit=False, random_state=0, **settings)
+    return clf.fit(X[:200], y[:200]), X[200:], y[200:]
+
+
+def test_new_rows_have_the_accuracy_of_their_labels():
+    clf, X, y = new_rows()
+    found = audit(clf, y, X)
+    assert found.predicts_labels
+    assert found.label_accuracy == pytest.approx(np.mean(clf.predict(X) == y))
+    assert found.summary()["wrong"]["expected"] is not None
+
+
+def test_new_rows_whose_features_say_nothing_have_no_count_of_wrong_labels():
+    clf, X, y = new_rows()
+    X = np.random.default_rng(0).permutation(X)
+    found = audit(clf, y, X)
+    assert found.why_no_count.endswith("the features do not predict the labels.")
+    assert not found.is_to_check.any()
+    assert found.summary()["n_to_check"] is None
+    few = audit(clf, y[:40], X[:40])  # too few to tell
+    assert few.why_no_count is None
+
+
+def test_copies_among_new_rows_count_once():
+    clf, X, y = new_rows()
+    once, thrice = audit(clf, y, X), audit(clf, np.tile(y, 3), np.tile(X, (3, 1)))
+    assert (once.copies_per_row, thrice.copies_per_row) == (1, 3)
+    (copies,) = (finding for finding in thrice.findings if finding.kind == "copies")
+    assert copies.words.startswith("600 of 900 rows are copies of other rows.")
+    assert thrice.label_accuracy == pytest.approx(once.label_accuracy)
+
+
+def test_equal_probabilities_of_another_model_are_no_copies():
+    clf, X, y = new_rows()
+    given = clf.predict_label_proba(X).round(1)
+    other = DecoupledClassifier(noise=0.1).fit_from_proba(given, y)
+    assert audit(other, y, given).copies_per_row == 1
 
 
 def test_useful_features_give_a_count_and_the_accuracy_of_the_labels():

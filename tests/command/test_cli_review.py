@@ -95,6 +95,21 @@ def test_the_identifier_is_no_feature_unless_it_is_named():
 # ----------------------------------------------------------------------------------------- accept
 
 
+def test_columns_that_say_nothing_list_no_row_and_no_suggestion_is_accepted():
+    frame = animals(200, unlabeled=0)
+    frame["species"] = np.random.default_rng(0).permutation(frame["species"])
+    frame.to_csv("data.csv", index=False)
+    found = called("audit", "data.csv", *KERNEL, "--accept-above", "0.6")
+    assert found.code == 3
+    assert "--accept-above 0.6: no suggestion was accepted, because the columns" in found.err
+    assert not Path("data-audit/decisions.csv").exists()
+    assert (read_csv("data-audit/labels.csv")[["suggestion", "doubt"]] == "").all(axis=None)
+    page = Path("data-audit/report.html").read_text(encoding="utf-8")
+    assert "There are no rows to list. The features do not predict the labels" in page
+    for words in ("more likely wrong than right", "To check ("):
+        assert words not in page
+
+
 def test_suggestions_are_accepted_above_a_probability_and_applied():
     named().to_csv("data.csv", index=False)
     summary = audited("--accept-above", "0.9")
@@ -390,7 +405,7 @@ def test_unlabeled_rows_that_were_left_are_known_to_be_of_the_negative_class(pag
 
 def test_apply_says_how_to_audit_again_also_with_a_class_that_is_never_labeled(page):
     frame = named(100, wrong=0)
-    frame["species"] = np.where(np.arange(100) % 3 == 0, "cat", None)
+    frame["species"] = np.where(np.arange(100) % 4 == 0, "cat", None)  # half of the cats
     frame.to_csv("data.csv", index=False)
     words = ("--label", "species", "--negative", "a dog", "--model", "kernel", "--no-refit")
     words += ("--force",)

@@ -1,6 +1,7 @@
 """The results of an audit, as they are written."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from looselabels import Transition
 from looselabels._files import unexpected_files
 from looselabels.auditing.audit import audit
+from looselabels.auditing.diagnose import Finding
 from looselabels.command.features import Features
 from looselabels.command.identity import identify
 from looselabels.command.results import (
@@ -47,6 +49,17 @@ def test_the_summary_is_strict_json(fitted, found):
     assert again["design"]["words"]
     with pytest.raises(ValueError, match="JSON"):
         to_json({"share": np.nan})
+
+
+def test_suggestions_that_are_as_good_as_random_are_left_out(fitted, found):
+    useless = replace(found, findings=(Finding("features", True, None, "Add columns."),))
+    (after,) = with_suggestions(fitted.frame, useless)
+    assert after[["suggestion", "suggestion_proba", "doubt"]].isna().all(axis=None)
+    assert set(after["why"]) == {"unknown: the labels cannot be predicted"}
+    np.testing.assert_array_equal(after["label_proba"], found.label_proba)
+    reviewed = replace(useless, class_index=np.where(np.arange(len(fitted.y)) == 3, 0, -1))
+    (after,) = with_suggestions(fitted.frame, reviewed)
+    assert np.flatnonzero(after["doubt"].notna()).tolist() == [3]
 
 
 def test_suggestions_are_added_next_to_columns_of_the_same_name(fitted, found):

@@ -13,11 +13,18 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from looselabels._dask import in_memory
 from looselabels._names import listed, read_classes, shown
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts, import_extra
 from looselabels.auditing.consensus import audit_answers
-from looselabels.auditing.diagnose import Finding, diagnose, mean_skill, skills_of
+from looselabels.auditing.diagnose import (
+    Finding,
+    diagnose,
+    diagnose_new_rows,
+    mean_skill,
+    skills_of,
+)
 from looselabels.auditing.intervals import (
     draw,
     draw_from_mass,
@@ -29,8 +36,10 @@ from looselabels.estimation.sampling import sample_rows
 from looselabels.estimation.weighting import weighted_transition
 from looselabels.inference import condition_on_label, given_label_proba, label_mass
 from looselabels.learning.classifier import DecoupledClassifier
+from looselabels.learning.copies import group_rows
 from looselabels.learning.decoupling import insert_known
-from looselabels.learning.label_model import LabelModel
+from looselabels.learning.label_model import LabelModel, LabelScores
+from looselabels.learning.out_of_sample import PrecomputedProba
 from looselabels.plotting import AuditDisplay
 from looselabels.transition import Transition, can_be_wrong
 
@@ -48,6 +57,7 @@ ASSUMED_TO_BE_RIGHT = (
     "wrong labels."
 )
 USELESS_FEATURES = "Wrong labels cannot be found: the features do not predict the labels."
+NOT_PREDICTED = "unknown: the labels cannot be predicted"  # `Audit.why` then
 
 
 def audit(
@@ -130,7 +140,8 @@ def audit(
     if decisions is not None:
         known = read_classes("decisions", decisions, clf.transition_.classes, len(index))
     if X is not None:
-        return audit_new_rows(clf, clf.predict_proba(X), index, known, random_state)
+        class_proba = in_memory(clf.predict_proba(X))
+        return audit_new_rows(clf, class_proba, index, X, known, random_state)
     if not hasattr(clf, "class_proba_"):
         raise ValueError("A model loaded from a file has no rows; pass them: audit(clf, y, X).")
     if len(index) != len(clf.class_proba_):
@@ -141,15 +152,13 @@ def audit(
     clf = clf.with_known_classes(decisions)
     model, groups = clf.label_model_, clf.label_scores_.groups
     skills = skills_of(model, clf.label_scores_._replace(label_index=index))
-    skill = mean_skill(skills)
     return Audit(
         model,
         index,
         clf.class_proba_,
         clf.class_proba_given_label_,
         bool(clf.converged_),
-        label_accuracy=None if skill is None else skill.accuracy,
-        source_accuracy={name: s.accuracy for name, (s, _) in skills.items() if name is not None},
+        **_skill_of_audit(skills),
         share_infeasible=_share_infeasible(clf.label_scores_, clf.calibration_, model),
         findings=tuple(diagnose(clf, y)),
         copies_per_row=1.0 if groups is None else groups.copies_per_row,
@@ -160,15 +169,33 @@ def audit(
     )
 
 
-def audit_new_rows(clf, class_proba, label_index, class_index=None, random_state=0) -> "Audit":
-    """Return the audit of rows that were not in the fit, from their predicted p(class | x)."""
-    given_label = condition_on_label(class_proba, clf.transition_.proba, label_index)
+def audit_new_rows(
+    clf, class_proba, label_index, X=None, class_index=None, random_state=0
+) -> "Audit":
+    """Return the audit of rows that were not in the fit, from their predicted p(class | x).
+
+    Copies are looked for in `X`, if it is given.
+    """
+    model, groups = clf.label_model_, None
+    transition = model.transition.proba
+    if X is not None and not isinstance(clf.estimator_, PrecomputedProba):
+        groups = group_rows(X)  # probabilities can be equal by chance
+    counts = np.ones(len(label_index))
+    scores = LabelScores(
+        class_proba @ transition, label_index, None, None,
+        counts=counts if groups is None else groups.count_once(label_index, counts),
+        groups=groups,
+    )  # fmt: skip
+    given_label = condition_on_label(class_proba, transition, label_index)
     return Audit(
-        clf.label_model_,
+        model,
         label_index,
         class_proba,
         insert_known(given_label, class_index),
         bool(clf.converged_),
+        **_skill_of_audit(skills_of(model, scores)),
+        findings=tuple(diagnose_new_rows(model, scores)),
+        copies_per_row=1.0 if groups is None else groups.copies_per_row,
         class_index=class_index,
         random_state=random_state,
     )
@@ -183,6 +210,17 @@ def _check_call(unused: dict, clf):
             f"audit {way} does not use {listed(given)[1:-1]}. It takes either (clf, y, X=…), or "
             "label_proba=, labels= and transition=. Leave out what belongs to the other way."
         )
+
+
+def _skill_of_audit(skills) -> dict:
+    """Return how often labels are predicted, as an `Audit` has it, from `skills_of`."""
+    skill = mean_skill(skills)
+    return {
+        "label_accuracy": None if skill is None else skill.accuracy,
+        "source_accuracy": {
+            name: of_source.accuracy for name, (of_source, _) in skills.items() if name is not None
+        },
+    }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -231,9 +269,15 @@ class Audit:
             return None
         if self.model.sources.noise != "estimated" and not self._is_noise_possible:
             return ASSUMED_TO_BE_RIGHT
-        if any(finding.kind == "features" and finding.found for finding in self.findings):
-            return USELESS_FEATURES
-        return None
+        return None if self.predicts_labels else USELESS_FEATURES
+
+    @property
+    def predicts_labels(self) -> bool:
+        """Whether the features predict the labels, out of sample, better than their frequencies.
+
+        If not, `doubt` and `suggestion` say nothing about a row: no row is to be checked.
+        """
+        return not any(finding.kind == "features" and finding.found for finding in self.findings)
 
     @cached_property
     def _is_noise_possible(self) -> bool:
@@ -268,8 +312,11 @@ class Audit:
 
     @cached_property
     def is_open(self) -> np.ndarray:
-        """Which rows the question is about and nobody reviewed: the first ones of the `order`."""
-        return self.is_asked & ~self.is_reviewed
+        """Which rows can be reviewed next, the first ones of the `order`.
+
+        The question is about them, nobody reviewed them, and `predicts_labels` is true.
+        """
+        return self.is_asked & ~self.is_reviewed & self.predicts_labels
 
     @cached_property
     def is_reviewed(self) -> np.ndarray:
@@ -285,7 +332,10 @@ class Audit:
 
     @cached_property
     def doubt(self) -> np.ndarray:
-        """The probability that each row's label is wrong, given x and the label; 0 without one."""
+        """The probability that each row's label is wrong, given x and the label; 0 without one.
+
+        It is as good as random unless `predicts_labels` is true.
+        """
         wrong = ~self.is_right[self.label_index]
         return np.minimum(np.sum(self.class_proba_given_label * wrong, axis=1), 1)
 
@@ -323,6 +373,8 @@ class Audit:
         best = self.transition.classes[self.suggestion[row]]
         if self.is_reviewed[row]:
             return f"reviewed: {shown(best)!r}"
+        if not self.predicts_labels:
+            return NOT_PREDICTED
         if self.question == "unlabeled" and not (self.is_labeled[row] and self._is_noise_possible):
             return self._why_positive(row)
         if not self.is_labeled[row]:

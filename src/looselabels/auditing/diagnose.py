@@ -39,6 +39,7 @@ from looselabels.transition import Transition, can_be_wrong, data_set, uninforma
 
 LEVEL = 0.01  # the rate of false alarms of each test
 MAX_ROWS = 20_000  # that are tested: with more rows, differences are found that do not matter
+MIN_LABELS = 50  # of new rows; with fewer, chance hides that they are predicted
 MIN_LABEL_PROBA = 0.01  # relative to 1 / n_labels: smaller estimates differ by noise only
 MUCH_WORSE = 1.05  # times the best log-loss
 MODELS = {"forest": "a forest", "linear": "a linear model", OWN_MODEL: "your estimator"}
@@ -103,6 +104,17 @@ def diagnose(clf, y, classes=None) -> list[Finding]:
         _candidates_finding(model, clf.rival_wrong_shares_),
         _estimator_finding(clf.candidate_losses_),
     ]
+
+
+def diagnose_new_rows(model, scores) -> list[Finding]:
+    """Test what can be tested on rows that the classifier was not fitted to.
+
+    A few labels cannot show that the features do not predict them.
+    """
+    skills = skills_of(model, scores)
+    n_labels = sum(weight for _, weight in skills.values())
+    found = [useless_features(mean_skill(skills))] if n_labels >= MIN_LABELS else []
+    return [*found, _copies_finding(scores)]
 
 
 def _instance_finding(model, scores, classes):

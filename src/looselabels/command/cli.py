@@ -212,6 +212,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
     from looselabels.command.notes import collect_warnings
     from looselabels.command.places import check_folder
     from looselabels.command.review import (
+        check_can_accept,
         check_earlier,
         keep_earlier,
         read_review,
@@ -257,6 +258,7 @@ def audit(data, out, proba, excel_safe, force, as_json, quiet, debug, **options)
             keep_earlier(out, folder)
             accepted = write_accepted(folder, found, review, options["accept_above"])
     _finish_audit(clf, content, out, options, as_json, accepted)
+    check_can_accept(found, options["accept_above"])
 
 
 @main.command()

@@ -5,6 +5,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+
 from looselabels import __version__
 from looselabels._names import shown
 from looselabels.auditing.audit import Audit
@@ -105,15 +107,20 @@ def about_run(found, data, command, notes, features, seed) -> dict:
 
 
 def with_suggestions(frame, found: Audit):
-    """Yield blocks of the table with the columns `COLUMNS` added."""
+    """Yield blocks of the table with the columns `COLUMNS` added.
+
+    If the features do not predict the labels, there are suggestions and doubts of reviewed rows
+    only: others would be as good as random.
+    """
     classes = values_of_one_type(found.transition.classes)
+    is_known = found.is_reviewed | found.predicts_labels
     for start in range(0, len(frame), N_ROWS):
         rows = slice(start, start + N_ROWS)
         values = (
-            classes[found.suggestion[rows]],
-            found.class_proba_given_label[rows].max(axis=1),
+            np.where(is_known[rows], classes[found.suggestion[rows]], None),
+            np.where(is_known[rows], found.class_proba_given_label[rows].max(axis=1), np.nan),
             found.label_proba[rows],
-            found.doubt[rows],
+            np.where(is_known[rows], found.doubt[rows], np.nan),
             [found.why(row) for row in range(len(frame))[rows]],
         )
         yield add_columns(frame.iloc[rows], dict(zip(COLUMNS, values, strict=True)))

@@ -162,9 +162,10 @@ def _labels_or_none(found, rows):
 def write_accepted(folder, found: Audit, review: Review, proba) -> str | None:
     """Write decisions.csv of `accept_above` into a folder, and return a sentence about it.
 
-    Without any such suggestion there is no file; without a `proba` there is no sentence either.
+    Without any such suggestion there is no file; without a `proba`, or if `check_can_accept`
+    raises, there is no sentence either.
     """
-    if proba is None:
+    if proba is None or not found.predicts_labels:
         return None
     accepted, n_wrong = accept_above(found, review, proba)
     if accepted.empty:
@@ -175,6 +176,16 @@ def write_accepted(folder, found: Audit, review: Review, proba) -> str | None:
         f"Suggestions accepted in {FILE}: {len(accepted):,}, with a probability above {proba:g}; "
         f"about {n_wrong:,.1f} of them are expected to be wrong."
     )
+
+
+def check_can_accept(found: Audit, proba) -> None:
+    """Raise if suggestions should be accepted that are as good as random."""
+    if proba is not None and not found.predicts_labels:
+        raise TableError(
+            f"--accept-above {proba:g}: no suggestion was accepted, because the columns do not "
+            "predict the labels. All other results were written. Add columns that depend on the "
+            "class, or leave out --accept-above."
+        )
 
 
 def check_earlier(folder, proba) -> None:

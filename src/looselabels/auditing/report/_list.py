@@ -47,6 +47,7 @@ def row_list(content: Mapping) -> dict:
         "positions": positions,
         "id_name": name(content.get("id_name") or "Row") if has_ids else "Row (from 0)",
         "id_note": clean(content.get("id_note") or "") if has_ids else FROM_0,
+        "why_empty": "" if rows else _why_empty(content),
         "how_many": _how_many(content, len(rows), sum(to_check)),
         "n_to_check": sum(to_check) or len(rows),  # what the progress of a review refers to
         "columns": columns,
@@ -158,6 +159,16 @@ def _how_many(content, n_listed: int, n_first: int) -> str:
     if table:
         found.append(f"{name(table)} has all rows.")
     return " ".join(found)
+
+
+def _why_empty(content) -> str:
+    """Return why no row is listed, if the features do not predict the labels."""
+    useless = (
+        found["words"]
+        for found in content.get("findings") or ()
+        if found["kind"] == "features" and found["found"]
+    )
+    return clean(next(useless, ""))
 
 
 def left_out(content, rows) -> list[str]:
