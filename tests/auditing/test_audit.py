@@ -377,6 +377,52 @@ def test_an_audit_without_labels_has_nothing_to_doubt(partly):
     assert summary["calibration"] == {"bins": [], "error": None}
 
 
+def weak_labels():
+    """Return rows and labels that exclude no class, with their transition."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    t = Transition([[0.7, 0.3], [0.2, 0.8]], ["cat", "dog"], ["small", "large"])
+    labels = np.where(rng.random(300) < t.proba[y, 1], "large", "small")
+    return np.column_stack([3 * y + rng.standard_normal(300), np.ones(300)]), labels, t
+
+
+def test_labels_that_exclude_no_class_are_labels_that_cannot_be_wrong(tmp_path):
+    X, labels, t = weak_labels()
+    found = audit(DecoupledClassifier(GaussianNB(), t, refit=False).fit(X, labels), labels)
+    assert found.question == "labels"
+    assert found.why_no_count == (
+        "Every label is possible for every class, so no label can be wrong."
+    )
+    assert repr(found) == f"Audit(300 rows, 300 labeled. {found.why_no_count})"
+    assert found.why(0) == "looks like 'dog'"
+    assert (found.summary()["n_labeled"], found.summary()["unlabeled"]) == (300, None)
+    found.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Rows with a label" in page
+    assert "Rows without a label" not in page
+    assert "nlabeled rows" not in page
+
+
+def test_what_excludes_noise_is_named_with_what_to_change():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    X, labels = 3 * y[:, None] + rng.standard_normal((300, 2)), np.array(["cat", "dog"])[y]
+    cats = np.where((y == 0) & (rng.random(300) < 0.5), "cat", None)
+
+    def why(labels, **settings):
+        clf = DecoupledClassifier(GaussianNB(), refit=False, random_state=0, **settings)
+        return audit(clf.fit(X, labels), labels).why_no_count
+
+    assert "as you specified. Fit with noise='estimate'" in why(labels, noise=0)
+    assert "because strength is finite and noise was not specified" in why(labels, strength=50)
+    assert "as you specified" in why(labels, strength=50, noise=0)
+    assert why(labels, strength=50, noise="estimate") is None
+    said = why(cats, negative="dog", class_prior="density-ratio")
+    assert "class_prior names a method, which needs right labels" in said
+    assert "fit with noise='estimate' and without class_prior" in said
+    assert why(cats, negative="dog", noise="estimate") is None
+
+
 def test_rows_that_no_combination_of_classes_explains_are_counted():
     t = Transition.partial(["cat"], labeled=0.4, negative="other")
     rows = np.repeat([[0.3, 0.7], [0.95, 0.05]], [30, 10], axis=0)

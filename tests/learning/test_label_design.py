@@ -20,7 +20,7 @@ PETS = ["cat", "dog", None, None, "cat", "dog", None, None]
     [
         ({}, "implied", "estimated", "estimated", "estimated"),
         ({"noise": 0}, "implied", "specified", "implied", "implied"),
-        ({"strength": 5}, "implied", "specified", "implied", "estimated"),
+        ({"strength": 5}, "implied", "assumed", "implied", "estimated"),
         ({"noise": 0.1}, "implied", "specified", "implied", "implied"),
         ({"noise": "estimate"}, "implied", "estimated", "estimated", "estimated"),
         ({"negative": "bird"}, "estimated", "estimated", "estimated", "estimated"),
@@ -35,7 +35,7 @@ PETS = ["cat", "dog", None, None, "cat", "dog", None, None]
         ),
         (
             {"negative": "bird", "class_prior": "density-ratio"},
-            *("estimated", "specified", "estimated", "estimated"),
+            *("estimated", "assumed", "estimated", "estimated"),
         ),
         (
             {"transition": Transition.partial(["cat", "dog"], labeled=0.5)},

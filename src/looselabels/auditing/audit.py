@@ -41,7 +41,7 @@ from looselabels.learning.decoupling import insert_known
 from looselabels.learning.label_model import LabelModel, LabelScores
 from looselabels.learning.out_of_sample import PrecomputedProba
 from looselabels.plotting import AuditDisplay
-from looselabels.transition import Transition, can_be_wrong
+from looselabels.transition import Transition, can_be_wrong, is_missing
 
 POSSIBLE = 0.1  # doubt above which the most probable other class is named
 MAX_DIVERGENCE = 0.1  # nats; above this no combination of classes reproduces p(label | x)
@@ -52,9 +52,18 @@ TABLES = {"pandas": '"looselabels[tables]"', "polars": "polars"}
 
 # Why wrong labels are not counted (`Audit.why_no_count`).
 NO_LABELS = "No row has a label, so there is no label to check."
+NEVER_WRONG = "Every label is possible for every class, so no label can be wrong."
 ASSUMED_TO_BE_RIGHT = (
     "Labels were assumed to be right, as you specified. Fit with noise='estimate' to look for "
     "wrong labels."
+)
+RIGHT_WITH_STRENGTH = (
+    "Labels were assumed to be right, because strength is finite and noise was not specified. Fit "
+    "with noise='estimate' to look for wrong labels."
+)
+RIGHT_WITH_METHOD = (
+    "Labels were assumed to be right, because class_prior names a method, which needs right "
+    "labels. To look for wrong labels, fit with noise='estimate' and without class_prior."
 )
 USELESS_FEATURES = "Wrong labels cannot be found: the features do not predict the labels."
 NOT_PREDICTED = "unknown: the labels cannot be predicted"  # `Audit.why` then
@@ -247,7 +256,7 @@ class Audit:
     random_state: Any = 0
 
     def __repr__(self):
-        size = f"{len(self.label_index)} rows, {self.is_labeled.sum()} labeled"
+        size = f"{len(self.label_index)} rows, {self.has_label.sum()} labeled"
         return f"Audit({size}. {verdict(counts(self))})"
 
     @cached_property
@@ -263,13 +272,22 @@ class Audit:
     @property
     def why_no_count(self) -> str | None:
         """Why wrong labels cannot be counted, in a sentence; None: they can."""
-        if not self.is_labeled.any():
+        if not self.has_label.any():
             return NO_LABELS
+        if not self.is_labeled.any():
+            return NEVER_WRONG
         if self.is_reviewed[self.is_labeled].all():
             return None
         if self.model.sources.noise != "estimated" and not self._is_noise_possible:
-            return ASSUMED_TO_BE_RIGHT
+            return self._why_right
         return None if self.predicts_labels else USELESS_FEATURES
+
+    @property
+    def _why_right(self) -> str:
+        """Return a sentence on why labels were assumed to be right, and what to change."""
+        if self.model.sources.noise != "assumed":
+            return ASSUMED_TO_BE_RIGHT
+        return RIGHT_WITH_STRENGTH if np.isfinite(self.model.strength) else RIGHT_WITH_METHOD
 
     @property
     def predicts_labels(self) -> bool:
@@ -301,9 +319,17 @@ class Audit:
         return can_be_wrong(self.transition)[self.label_index]
 
     @cached_property
+    def has_label(self) -> np.ndarray:
+        """Which rows have a label, also if no label of the transition can be wrong."""
+        if can_be_wrong(self.transition).any():  # the missing label is the one that cannot
+            return self.is_labeled
+        return ~np.array(list(map(is_missing, self.transition.labels)))[self.label_index]
+
+    @cached_property
     def is_never_labeled(self) -> np.ndarray:
         """Which classes no label stands for, such as the negative class, (n_classes,)."""
-        return ~self.is_right[can_be_wrong(self.transition)].any(axis=0)
+        can_be_given = can_be_wrong(self.transition)
+        return can_be_given.any() & ~self.is_right[can_be_given].any(axis=0)
 
     @cached_property
     def is_asked(self) -> np.ndarray:
@@ -378,7 +404,8 @@ class Audit:
         if self.question == "unlabeled" and not (self.is_labeled[row] and self._is_noise_possible):
             return self._why_positive(row)
         if not self.is_labeled[row]:
-            return f"no label; looks like {shown(best)!r}"
+            no_label = "" if self.has_label[row] else "no label; "
+            return f"{no_label}looks like {shown(best)!r}"
         if self.doubt[row] > DOUBTED:
             return f"looks like {shown(best)!r}, not {shown(label)!r}"
         if self.doubt[row] > POSSIBLE:

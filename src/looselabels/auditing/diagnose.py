@@ -155,7 +155,7 @@ def _calibration_finding(model, scores, class_proba):
     informative = np.flatnonzero(can_be_wrong(transition))
     rows = np.flatnonzero(np.isin(scores.label_index, informative) & (weight > 0))
     if not len(rows):
-        return Finding("calibration", False, None, "No row has a label: nothing to test.")
+        return Finding("calibration", False, None, "No label can be wrong: nothing to test.")
     rows = rows[sample_rows(len(rows), MAX_ROWS)]  # before labels of all of them are predicted
     predicted = on_simplex((class_proba[rows] @ transition.proba)[:, informative])
     position = np.searchsorted(informative, scores.label_index[rows])

@@ -43,7 +43,7 @@ def counts(found) -> dict:
     wrong, n_to_check = _wrong(found), int(found.is_to_check.sum())
     return {
         "n_rows": len(found.label_index),
-        "n_labeled": int(found.is_labeled.sum()),
+        "n_labeled": int(found.has_label.sum()),
         "question": found.question,
         "n_to_check": wrong["doubted"] if found.question == "labels" else n_to_check,
         "wrong": wrong,

@@ -120,7 +120,7 @@ def describe(found: Audit, labels: Labels) -> list[str]:
 
     Estimates are not assumptions: the page shows them elsewhere.
     """
-    n_labeled, n_rows = int(found.is_labeled.sum()), len(found.label_index)
+    n_labeled, n_rows = int(found.has_label.sum()), len(found.label_index)
     return [
         f"{n_labeled:,} of {n_rows:,} rows have a label ({n_labeled / n_rows:.0%}).",
         *_describe_label_rates(found, labels, n_labeled < n_rows),

@@ -18,6 +18,7 @@ from looselabels.learning.copies import RowGroups
 from looselabels.transition import Transition, is_missing, uninformative_labels
 
 SPECIFIED, IMPLIED, ESTIMATED = "specified", "implied", "estimated"
+ASSUMED = "assumed"  # noise: none, because of another parameter; see `default_noise`
 ROUNDED = 1e-5  # tolerates a class prior that was rounded by hand
 ONE_RATE = "one rate"  # label rates: one for all classes, estimated by "density-ratio"
 
@@ -26,7 +27,7 @@ class Sources(NamedTuple):
     """Where each number comes from: "specified", "implied" by label counts, or "estimated"."""
 
     label_rates: str  #: which share of each class is labeled
-    noise: str  #: how often labels are wrong, and which label they get instead
+    noise: str  #: how often labels are wrong, and which label they get instead; can be "assumed"
     class_prior: str
     transition: str  #: as a whole: "estimated" if any part of it is
 
@@ -121,8 +122,9 @@ def design_labels(
     ('implied', 'estimated')
     """
     check_specified(transition, negative, noise, class_prior, strength)
+    is_specified = noise is not None or transition is not None
     noise = default_noise(transition, class_prior, strength) if noise is None else noise
-    sources = sources_of(transition, negative, noise, class_prior, strength)
+    sources = sources_of(transition, negative, noise, class_prior, strength, is_specified)
     rate_is_open = sources.label_rates == ESTIMATED
     prior_is_specified = sources.class_prior == SPECIFIED
     noise_method = noise if isinstance(noise, str) else None
@@ -175,17 +177,23 @@ def default_noise(transition, class_prior, strength) -> float | str:
     return 0.0 if is_excluded else "estimate"
 
 
-def sources_of(transition, negative, noise, class_prior, strength) -> Sources:
-    """Return where each number comes from, for parameters of `design_labels`."""
+def sources_of(
+    transition, negative, noise, class_prior, strength, noise_is_specified=True
+) -> Sources:
+    """Return where each number comes from, for parameters of `design_labels`.
+
+    `noise` is the default if it was not specified.
+    """
     prior_is_specified = not isinstance(class_prior, str | None)
     # wrong labels on rows of the negative class change how many rows of the others are labeled
     rate_is_open = negative is not None and (not prior_is_specified or noise == "estimate")
     is_estimated = rate_is_open or isinstance(noise, str)
     known = IMPLIED if transition is None else SPECIFIED
     prior = ESTIMATED if is_estimated else IMPLIED
+    rate = SPECIFIED if noise_is_specified else ASSUMED
     return Sources(
         label_rates=ESTIMATED if rate_is_open else known,
-        noise=ESTIMATED if isinstance(noise, str) else SPECIFIED,
+        noise=ESTIMATED if isinstance(noise, str) else rate,
         class_prior=SPECIFIED if prior_is_specified else prior,
         transition=ESTIMATED if is_estimated or np.isfinite(strength) else known,
     )

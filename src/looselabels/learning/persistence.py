@@ -38,6 +38,7 @@ from looselabels.learning.annotated import QUALITY, quality_table
 from looselabels.learning.annotation_design import AnnotatorTransitions
 from looselabels.learning.classifier import DecoupledClassifier, as_name_array
 from looselabels.learning.label_design import (
+    ASSUMED,
     ESTIMATED,
     IMPLIED,
     SPECIFIED,
@@ -494,7 +495,7 @@ def _read_transition(content):
 
 def _read_sources(content) -> Sources:
     match_names("sources", content, Sources._fields)
-    known = (SPECIFIED, IMPLIED, ESTIMATED)
+    known = (SPECIFIED, IMPLIED, ESTIMATED, ASSUMED)
     strange = [value for value in content.values() if value not in known]
     if strange:
         raise ValueError(f"a source must be one of {known}; it is {short_repr(strange[0])}.")

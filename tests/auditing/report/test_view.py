@@ -247,7 +247,7 @@ def test_a_summary_of_0_1_has_no_sources_and_is_shown(audited, request):
 def test_labels_that_cannot_be_wrong_are_not_said_to_be_right(positive_unlabeled):
     text = Page(render(content_of(positive_unlabeled))).text
     assert positive_unlabeled.why_no_count in text
-    assert "Fit with noise='estimate' to look for wrong labels." in text
+    assert "To look for wrong labels, fit with noise='estimate'" in text
     assert "Probably wrong" not in text
 
 

@@ -37,7 +37,7 @@ from looselabels.auditing.report._words import (
     verdict,
     warnings,
 )
-from looselabels.transition import guess_meanings
+from looselabels.transition import guess_meanings, is_missing
 
 MAX_CLASSES = 40  # in a table of classes
 MAX_ENTRIES = 150  # in the table below a chart
@@ -297,6 +297,8 @@ def _flows(content) -> list[dict]:
     is_right = content.get("is_right")  # summary.json of 0.1 lacks it
     is_right = guess_meanings(matrix) if is_right is None else np.asarray(is_right, dtype=bool)
     is_unlabeled = is_right.all(axis=1)  # a label that is right for every class cannot be wrong
+    if is_unlabeled.all():
+        is_unlabeled = np.array(list(map(is_missing, labels)))
     found = []
     for title, unlabeled in (("Rows with a label", False), ("Rows without a label", True)):
         kept = np.flatnonzero(is_unlabeled == unlabeled)

@@ -20,6 +20,7 @@ SOURCES = {
     "specified": "specified",
     "implied": "implied by the label counts",
     "estimated": "estimated",
+    "assumed": "assumed to be right, because of other parameters",
     "pooled": "estimated, as the mean of all annotators",
 }
 
