@@ -159,6 +159,18 @@ def test_where_nothing_varies_there_is_nothing_to_test(rng):
     assert diagnose(clf, index, [None] * 50)[0].p_value is None
 
 
+def test_columns_of_a_table_are_matched_with_the_labels_of_the_transition(rng):
+    pandas = pytest.importorskip("pandas", reason="the extra `tables` is not installed")
+    t = Transition.identity(["cat", "dog", "cow"]).with_noise(0.2)
+    label_proba = rng.dirichlet(np.ones(3), 500)
+    index = draw_labels(label_proba, rng)
+    table = pandas.DataFrame(label_proba, columns=t.labels)
+    expected = instance_dependence(label_proba, t.proba, index)
+    assert instance_dependence(table[["dog", "cow", "cat"]], t, index) == expected
+    with pytest.raises(ValueError, match=r"columns of label_proba .*'cow'"):
+        instance_dependence(table[["dog", "cat"]], t, index)
+
+
 def reweighted(clf, weights):
     """Return the classifier as if its scores were learned in a weighted distribution."""
     clf, weights, scores = copy(clf), np.array(weights), clf.label_scores_

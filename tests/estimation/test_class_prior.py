@@ -266,6 +266,17 @@ def test_the_error_says_what_to_do(change, message):
         estimate_class_prior(**arguments)
 
 
+@pytest.mark.parametrize("missing", [None, "(unlabeled)"])
+def test_a_table_that_names_the_missing_label_first_is_refused(missing):
+    pandas = pytest.importorskip("pandas", reason="the extra `tables` is not installed")
+    label_proba, label_index = separate()
+    table = pandas.DataFrame(label_proba, columns=pandas.Index(["cat", missing], dtype=object))
+    expected = estimate_class_prior(label_proba, label_index)
+    assert_array_equal(estimate_class_prior(table, label_index).share, expected.share)
+    with pytest.raises(ValueError, match=r"'\(unlabeled\)' as column 0 of 2.*must be the last"):
+        estimate_class_prior(table.iloc[:, ::-1], label_index)
+
+
 def coverage(method, distance, n_samples, n_runs=60):
     """Return how often the interval contains the true share, and the mean error of the estimate."""
     held, errors = [], []

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from looselabels._names import listed, read_classes
+from looselabels._names import in_label_order, listed, read_classes
 from looselabels._rows import on_simplex
 from looselabels._validation import (
     as_numpy,
@@ -303,10 +303,11 @@ def instance_dependence(label_proba, transition, label_index, sample_weight=None
     Parameters
     ----------
     label_proba : array of shape (n_samples, n_labels)
-        Real p(label | x), out of sample.
-    transition : array of shape (n_classes, n_labels)
+        Real p(label | x), out of sample. Columns of a DataFrame are matched by name with a
+        `Transition`.
+    transition : Transition or array of shape (n_classes, n_labels)
     label_index : integer array of shape (n_samples,)
-        The column of each row's label.
+        The column of the transition for each row's label.
     sample_weight : array of shape (n_samples,), default=None
         How often each row counts.
 
@@ -324,6 +325,8 @@ def instance_dependence(label_proba, transition, label_index, sample_weight=None
     False
     True
     """
+    labels = getattr(transition, "labels", None)
+    label_proba = in_label_order("label_proba", label_proba, labels)
     transition = check_row_stochastic("transition", as_numpy("transition", transition))
     label_proba, label_index, weight = _checked_sample(label_proba, label_index, sample_weight)
     identity = np.eye(label_proba.shape[1])

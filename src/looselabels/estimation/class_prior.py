@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from looselabels._names import UNLABELED, plain_name, swap_name
 from looselabels._validation import as_counts, check_scores, short_repr
 from looselabels.estimation.calibration import TINY
 from looselabels.estimation.minimization import minimize_smooth
@@ -155,7 +156,8 @@ def estimate_class_prior(
     Parameters
     ----------
     label_proba : array of shape (n_samples, n_labels)
-        p(label | x) out of sample, of the real distribution. The last label is the missing one.
+        p(label | x) out of sample, of the real distribution. The last column is the missing label;
+        a DataFrame that names it elsewhere is refused.
         Convert scores of a classifier that was trained with label weights by
         `weighting.real_label_proba` first.
     label_index : integer array of shape (n_samples,)
@@ -245,8 +247,21 @@ def _to_class_prior(n_rows, in_unlabeled, case_control):
 # ---------------------------------------------------------------------------- rows, bins, resamples
 
 
+def _check_missing_is_last(label_proba):
+    """Raise if a table names the missing label in a column other than the last one."""
+    columns = getattr(label_proba, "columns", ())
+    names = [swap_name(plain_name(name), UNLABELED, None) for name in columns]
+    if None in names[:-1]:
+        raise ValueError(
+            f"label_proba has {UNLABELED!r} as column {names.index(None)} of {len(names)}, counted "
+            "from 0; the missing label must be the last column. Move it there, and count "
+            "label_index in the new order."
+        )
+
+
 def check_rows(label_proba, label_index, sample_weight):
     """Return all as NumPy arrays, without rows of weight zero."""
+    _check_missing_is_last(label_proba)
     label_proba, index, weight = check_scores(label_proba, label_index, sample_weight)
     weight, n_labels = as_counts(weight), label_proba.shape[1]
     counts = np.bincount(index, weight, n_labels)
