@@ -943,11 +943,42 @@ def test_copies_among_new_rows_count_once():
     assert thrice.label_accuracy == pytest.approx(once.label_accuracy)
 
 
-def test_equal_probabilities_of_another_model_are_no_copies():
+def test_equal_probabilities_of_another_model_are_copies_only_if_you_say_so():
     clf, X, y = new_rows()
-    given = clf.predict_label_proba(X).round(1)
-    other = DecoupledClassifier(noise=0.1).fit_from_proba(given, y)
-    assert audit(other, y, given).copies_per_row == 1
+    given, names = np.tile(clf.predict_label_proba(X).round(1), (3, 1)), np.tile(np.arange(300), 3)
+    y, other = np.tile(y, 3), DecoupledClassifier(noise=0.1)
+    assert audit(other.fit_from_proba(given, y), y, given).copies_per_row == 1
+    t = Transition.identity([0, 1]).with_noise(0.1)
+    for found in (
+        audit(other, y, given, copies=names),
+        audit(other.fit_from_proba(given, y, copies=names), y),
+        audit(label_proba=given, labels=y, transition=t, copies=names),
+    ):
+        assert found.copies_per_row == 3
+        (copies,) = (finding for finding in found.findings if finding.kind == "copies")
+        assert copies.words.startswith("600 of 900 rows are copies of other rows. Copies count")
+        assert "specify copies with a different value for each row" in copies.words
+
+
+def test_copies_that_were_specified_widen_intervals_as_fewer_rows_do():
+    clf, X, y = new_rows()
+    given = clf.predict_label_proba(X)
+    once = audit(label_proba=given, labels=y).summary()["wrong"]
+    rows = np.tile(np.arange(300), 3)
+    thrice = audit(label_proba=given[rows], labels=y[rows], copies=rows).summary()["wrong"]
+    width, expected = (thrice["high"] - thrice["low"]) / 3, thrice["expected"] / 3
+    assert width == pytest.approx(once["high"] - once["low"], rel=0.1)
+    assert expected == pytest.approx(once["expected"], rel=0.05)
+
+
+def test_copies_can_be_denied_but_not_changed_after_a_fit():
+    clf, X, y = new_rows()
+    rows = np.tile(np.arange(300), 3)
+    assert audit(clf, y[rows], X[rows], copies=range(900)).copies_per_row == 1
+    with pytest.raises(ValueError, match=r"copies cannot be combined with \(clf, y\)"):
+        audit(clf, y[:200], copies=range(200))
+    with pytest.raises(ValueError, match="copies has 3 values; X has 300 rows"):
+        audit(clf, y, X, copies=[1, 2, 3])
 
 
 def test_useful_features_give_a_count_and_the_accuracy_of_the_labels():

@@ -891,6 +891,22 @@ def test_copies_are_counted_on_the_page_and_in_the_terminal():
     assert said in " ".join(json.loads(Path("data-audit/summary.json").read_text())["warnings"])
 
 
+@pytest.mark.parametrize("columns", [["size", "weight"], ["text"]])
+def test_copies_are_found_next_to_the_probabilities_of_another_model(columns):
+    frame = repeated_animals()
+    frame["text"] = frame["size"].astype(str) + " meters, " + frame["weight"].astype(str) + " tons"
+    proba = np.where((frame["species"] == "cat").to_numpy()[:, None], [0.9, 0.1], [0.1, 0.9])
+    pd.DataFrame(proba, columns=["cat", "dog"]).to_csv("p.csv", index=False)
+    frame = frame[[*columns, "species"]].assign(line=range(180))
+    frame.to_csv("data.csv", index=False)
+    words = ("--label", "species", "--proba", "p.csv", "--noise", "0.1", "--force")
+    found = called("audit", "data.csv", *words, "--id", "line")
+    assert "120 of 180 rows are copies of other rows. Copies count once" in found.err, found.err
+    assert "pass --groups with a column that is different in each row" in found.err
+    found = called("audit", "data.csv", *words, "--groups", "line")
+    assert (found.code, "copies" in found.err) == (0, False)
+
+
 @pytest.mark.parametrize("command", ["audit", "fit"])
 def test_a_column_of_groups_keeps_rows_together_and_is_no_feature(command, monkeypatch):
     repeated_animals().to_csv("data.csv", index=False)

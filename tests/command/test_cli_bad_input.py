@@ -418,11 +418,11 @@ def test_a_label_of_the_design_that_is_not_there_is_noted():  # fault 21
             3,
             "Column 'size' is the group; it cannot be a feature too.",
         ),
-        (("--groups", "size", "--proba", "p.npy"), 2, "Pass either --groups or --proba"),
+        (("--groups", "farm", "--proba", "p.npy"), 2, "Pass either --groups or --proba"),
     ],
 )
 def test_bad_groups_are_one_line(words, code, said):
-    frame = animals(20).assign(name=[f"pet {k}" for k in range(20)])
+    frame = animals(20).assign(name=[f"pet {k}" for k in range(20)], farm="north")
     frame.loc[2, "name"] = None
     frame.to_csv("data.csv", index=False)
     found = called("audit", "data.csv", "--label", "species", *words)

@@ -268,7 +268,7 @@ def test_some_rows_keep_their_groups_and_copies():
     ("groups", "message"),
     [
         ([1, 2], "groups has 2 values; X has 3 rows"),
-        ([1, None, 2], "row 1 has none"),
+        ([1, None, 2], "groups must have a value in each row; row 1 has none"),
         ([1.0, 2.0, np.nan], "row 2 has none"),
         ([[1], [2], [1]], r"names or numbers; it starts with \[1\]"),
     ],

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looselabels._dask import in_memory
 from looselabels._names import listed, read_classes, shown
@@ -36,7 +36,7 @@ from looselabels.estimation.sampling import sample_rows
 from looselabels.estimation.weighting import weighted_transition
 from looselabels.inference import condition_on_label, given_label_proba, label_mass
 from looselabels.learning.classifier import DecoupledClassifier
-from looselabels.learning.copies import group_rows
+from looselabels.learning.copies import group_rows, specified_copies
 from looselabels.learning.decoupling import insert_known
 from looselabels.learning.label_model import LabelModel, LabelScores
 from looselabels.learning.out_of_sample import PrecomputedProba
@@ -78,6 +78,7 @@ def audit(
     labels=None,
     transition=None,
     decisions=None,
+    copies=None,
     random_state=0,
 ) -> "Audit":
     """Find labels that are probably wrong and what they should be, with probabilities.
@@ -117,6 +118,10 @@ def audit(
         The classes of rows that were reviewed, missing for all others; see `known_classes` of
         `DecoupledClassifier.fit`. The label model is estimated again with them, but no estimator is
         fitted. With `X`, only the reviewed rows change.
+    copies : column of shape (n_samples,), default=None
+        Equal values in rows of `X` or `label_proba` that are copies of each other, which count
+        once in intervals. None: copies are looked for in `X`. If equal rows are not copies, pass a
+        different value for each row. The copies of rows of the fit are known.
     random_state : int, default=0
         Seed of the draws for the intervals.
 
@@ -135,7 +140,8 @@ def audit(
         if label_proba is None or labels is None:
             raise ValueError("audit takes (clf, y), or label_proba= and labels=; one is missing.")
         clf, y = DecoupledClassifier(transition=transition), labels
-        clf.fit_from_proba(label_proba, labels)
+        clf.fit_from_proba(label_proba, labels, copies=copies)
+        copies = None
     if isinstance(clf, Pipeline):
         X = X if X is None else clf[:-1].transform(X)
         clf = clf[-1]
@@ -149,8 +155,13 @@ def audit(
     if decisions is not None:
         known = read_classes("decisions", decisions, clf.transition_.classes, len(index))
     if X is not None:
-        class_proba = in_memory(clf.predict_proba(X))
-        return audit_new_rows(clf, class_proba, index, X, known, random_state)
+        class_proba, groups = in_memory(clf.predict_proba(X)), _copies_among(clf, X, copies)
+        return audit_new_rows(clf, class_proba, index, groups, known, random_state)
+    if copies is not None:
+        raise ValueError(
+            "copies cannot be combined with (clf, y): the fit knows them. Pass them to "
+            "fit_from_proba, or pass the rows as well: audit(clf, y, X, copies=…)."
+        )
     if not hasattr(clf, "class_proba_"):
         raise ValueError("A model loaded from a file has no rows; pass them: audit(clf, y, X).")
     if len(index) != len(clf.class_proba_):
@@ -178,17 +189,19 @@ def audit(
     )
 
 
-def audit_new_rows(
-    clf, class_proba, label_index, X=None, class_index=None, random_state=0
-) -> "Audit":
-    """Return the audit of rows that were not in the fit, from their predicted p(class | x).
+def _copies_among(clf, X, copies):
+    """Return the groups of copies in new rows; None: there are none."""
+    if copies is not None:
+        return specified_copies(copies, _num_samples(X))
+    # probabilities can be equal by chance
+    return None if isinstance(clf.estimator_, PrecomputedProba) else group_rows(X)
 
-    Copies are looked for in `X`, if it is given.
-    """
-    model, groups = clf.label_model_, None
-    transition = model.transition.proba
-    if X is not None and not isinstance(clf.estimator_, PrecomputedProba):
-        groups = group_rows(X)  # probabilities can be equal by chance
+
+def audit_new_rows(
+    clf, class_proba, label_index, groups=None, class_index=None, random_state=0
+) -> "Audit":
+    """Return the audit of rows that were not in the fit, from their predicted p(class | x)."""
+    model, transition = clf.label_model_, clf.transition_.proba
     counts = np.ones(len(label_index))
     scores = LabelScores(
         class_proba @ transition, label_index, None, None,

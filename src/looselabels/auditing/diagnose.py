@@ -100,7 +100,7 @@ def diagnose(clf, y, classes=None) -> list[Finding]:
         _calibration_finding(model, scores, clf.class_proba_),
         _missing_finding(model, scores, clf.class_proba_),
         useless_features(mean_skill(skills_of(model, scores))),
-        _copies_finding(scores),
+        _copies_finding(scores, clf.n_fit_rows_ > 0),
         _candidates_finding(model, clf.rival_wrong_shares_),
         _estimator_finding(clf.candidate_losses_),
     ]
@@ -114,7 +114,7 @@ def diagnose_new_rows(model, scores) -> list[Finding]:
     skills = skills_of(model, scores)
     n_labels = sum(weight for _, weight in skills.values())
     found = [useless_features(mean_skill(skills))] if n_labels >= MIN_LABELS else []
-    return [*found, _copies_finding(scores)]
+    return [*found, _copies_finding(scores, were_fitted=False)]
 
 
 def _instance_finding(model, scores, classes):
@@ -231,14 +231,19 @@ def useless_features(skill: LabelSkill | None) -> Finding:
     return Finding("features", True, None, words)
 
 
-def _copies_finding(scores):
+def _copies_finding(scores, were_fitted):
+    """Report copies; if models were fitted to the rows, no model has predicted a copy of its own.
+
+    `groups` of `DecoupledClassifier.fit`, or `copies` where nothing is fitted, can deny them.
+    """
     n_copies = 0 if scores.groups is None else scores.groups.n_copies
     if not n_copies:
         return Finding("copies", False, None, "No row was treated as a copy of another row.")
+    treated, name = ("were kept together, and ", "groups") if were_fitted else ("", "copies")
     words = (
-        f"{n_copies:,} of {len(scores.label_index):,} rows are copies of other rows. Copies were "
-        "kept together, and count once in estimates. If equal rows are not copies, specify groups "
-        "with a different value for each row."
+        f"{n_copies:,} of {len(scores.label_index):,} rows are copies of other rows. Copies "
+        f"{treated}count once in estimates. If equal rows are not copies, specify {name} with a "
+        "different value for each row."
     )
     return Finding("copies", True, None, words)
 

@@ -67,11 +67,11 @@ def _threads(model, n_rows):
 
 
 def fit_from_proba(
-    label_proba, y, labels: Labels, *, known_classes=None, seed=0
+    label_proba, y, labels: Labels, *, known_classes=None, copies=None, seed=0
 ) -> DecoupledClassifier:
     """Return a classifier fitted to p(label | x) of another model."""
     clf = _classifier(None, y, labels, seed, None)
-    return clf.fit_from_proba(label_proba, y, known_classes=known_classes)
+    return clf.fit_from_proba(label_proba, y, known_classes=known_classes, copies=copies)
 
 
 def read_proba(path, y, labels: Labels):

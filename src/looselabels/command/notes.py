@@ -35,7 +35,7 @@ OPTIONS = (
     (r"\bnoise='?([\w.]+)'?", r"--noise \1"),
     (r"specify it as noise, such as ([\d.]+\d)", r"pass it as in --noise \1"),
     (
-        r"specify groups with a different value for each row",
+        r"specify (?:groups|copies) with a different value for each row",
         "pass --groups with a column that is different in each row",
     ),
     (r"\bthe transition (has|rules|to)\b", r"the design \1"),

@@ -336,7 +336,7 @@ about_model = add_options(
         metavar="COLUMN",
         help="Column that says which rows belong together, such as a patient. They are predicted "
         "by models that have seen none of them. Copies of a row belong together in any case, "
-        "unless this column is different in each row.",
+        "unless this column is different in each row; with --proba it must be.",
     ),
     click.option(
         "--model",

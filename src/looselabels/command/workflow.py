@@ -17,7 +17,8 @@ from looselabels.command.labels import Labels
 from looselabels.command.notes import errors_of_command
 from looselabels.command.options import check_about_labels, is_feature_file
 from looselabels.command.spelling import read_merges
-from looselabels.command.tables import read_table
+from looselabels.command.tables import as_numbers, read_table
+from looselabels.learning.copies import copy_groups
 
 
 def read(data, options):
@@ -137,14 +138,18 @@ def fit(frame, y, labels, options, notes, proba=None, known_classes=None):
     """
     seed, jobs = options["seed"], options["jobs"]
     if proba is not None:
-        if options["groups"] is not None:
-            raise click.UsageError("Pass either --groups or --proba, which needs no fit.")
         if options["scheduler"] is not None or options["workers"] is not None:
             raise click.UsageError("Pass either a cluster or --proba, which needs no fit.")
+        copies = _find_copies(frame, labels, options)
         label_proba = fitting.read_proba(proba, y, labels)
         with errors_of_command(proba):
             clf = fitting.fit_from_proba(
-                label_proba, y, labels, known_classes=known_classes, seed=seed
+                label_proba,
+                y,
+                labels,
+                known_classes=known_classes,
+                copies=copies,
+                seed=seed,
             )
         return clf, None, None
     groups = read_groups(frame, options["groups"], labels.column)
@@ -171,6 +176,20 @@ def fit(frame, y, labels, options, notes, proba=None, known_classes=None):
             "predicted the other rows."
         )
     return clf, X, features
+
+
+def _find_copies(frame, labels, options):
+    """Return which rows are copies of each other; None if there are none, or --groups says so."""
+    groups = read_groups(frame, options["groups"], labels.column)
+    if groups is not None:
+        if len(set(groups)) < len(groups):
+            raise click.UsageError(
+                "Pass either --groups or --proba, which needs no fit. Only a column that is "
+                "different in each row can be passed with --proba: it says that no row is a copy."
+            )
+        return None
+    unused = {labels.column, labels.source, options["id"]}
+    return copy_groups(as_numbers(frame[[name for name in frame if name not in unused]]))
 
 
 def _features(frame, label, options):

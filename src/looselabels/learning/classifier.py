@@ -46,7 +46,7 @@ from looselabels.learning.annotated import (
     warn_if_answers_cannot_be_compared,
 )
 from looselabels.learning.annotation_design import check_parameters, design_annotations
-from looselabels.learning.copies import group_rows
+from looselabels.learning.copies import group_rows, specified_copies
 from looselabels.learning.dask_rows import DaskRows, apply_to_rows, read_rows
 from looselabels.learning.dask_training import ask_dask, score_on_dask, trains_on_dask
 from looselabels.learning.decoupling import (
@@ -382,13 +382,16 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             self.n_rounds_ = rounds.number
             return self._keep(scored.estimator, design, scores, found, scored.pooled)
 
-    def fit_from_proba(self, label_proba, y, sample_weight=None, *, known_classes=None):
+    def fit_from_proba(
+        self, label_proba, y, sample_weight=None, *, known_classes=None, copies=None
+    ):
         """Fit to out-of-sample p(label | x) of a model that was fitted elsewhere, and labels `y`.
 
         The columns of `label_proba` are the transition's labels (`labels_`), matched by name if it
         is a DataFrame. Afterwards the predict methods take label_proba of new rows in place of X.
         `label_weights` play no part: they belong to the training of an estimator. `known_classes`
-        are as in `fit`.
+        are as in `fit`. `copies` is a column with equal values in rows that are copies of each
+        other, which count once in estimates; None: no row is a copy.
         """
         with unchanged_on_failure(self):
             self._check_parameters()
@@ -400,6 +403,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 raise ValueError(
                     f"label_proba has {len(label_proba)} rows; y has {len(design.label_index)}."
                 )
+            if copies is not None:
+                design = design._replace(groups=specified_copies(copies, len(label_proba)))
             validate_data(self, label_proba, skip_check_array=True)
             self.n_rounds_, self.candidate_losses_, self.rival_wrong_shares_ = 0, None, {}
             self.n_fit_rows_ = 0

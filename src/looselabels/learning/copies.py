@@ -130,6 +130,16 @@ def group_rows(X, groups=None) -> RowGroups | None:
     return RowGroups(index if copies is None else _joined(index, copies), copies)
 
 
+def specified_copies(copies, n_rows) -> RowGroups | None:
+    """Return the groups of rows with equal values in a column; None: all values are different.
+
+    >>> specified_copies(["a", "b", "a"], 3).n_copies
+    1
+    """
+    index = _group_index(copies, n_rows, "copies")
+    return None if index.max() + 1 == n_rows else RowGroups(index, index)
+
+
 def _joined(groups, copies) -> np.ndarray:
     """Return groups in which copies are together: the parts of a graph that links them.
 
@@ -157,19 +167,20 @@ def _renumbered(index) -> np.ndarray:
     return np.unique(index, return_inverse=True)[1]
 
 
-def _group_index(groups, n_rows) -> np.ndarray:
+def _group_index(groups, n_rows, argument="groups") -> np.ndarray:
     """Return the group of each row, numbered by first occurrence; raise if there is a bad value."""
     values = groups.tolist() if hasattr(groups, "tolist") else list(groups)
     if len(values) != n_rows:
-        raise ValueError(f"groups has {len(values)} values; X has {n_rows} rows.")
+        raise ValueError(f"{argument} has {len(values)} values; X has {n_rows} rows.")
     for row, value in enumerate(values):
         if value is None or value != value:
-            raise ValueError(f"groups must name the group of each row; row {row} has none.")
+            raise ValueError(f"{argument} must have a value in each row; row {row} has none.")
     try:
         return _codes(values)
     except TypeError:
+        found = short_repr(values[0])
         raise ValueError(
-            f"groups must be a column of names or numbers; it starts with {short_repr(values[0])}."
+            f"{argument} must be a column of names or numbers; it starts with {found}."
         ) from None
 
 
