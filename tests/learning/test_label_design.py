@@ -54,6 +54,17 @@ def test_the_source_of_each_number(specified, label_rates, noise, class_prior, t
     assert found == (label_rates, noise, class_prior, transition)
 
 
+@pytest.mark.parametrize("noise", [None, 0.2])
+def test_class_shares_of_labels_that_are_all_there_are_not_label_rates(noise):
+    y, shares = ["cat"] * 7 + ["dog"] * 3, {"cat": 0.6, "dog": 0.4}
+    design = design_labels(y, class_prior=shares, noise=noise)
+    assert design.transition.labels == ("cat", "dog")
+    assert_allclose(design.class_prior, [0.6, 0.4])
+    assert design.sources.label_rates == "implied"
+    with pytest.raises(ValueError, match=r"'cat'.*must be at least that"):
+        design_labels(y, class_prior=shares, noise=0)
+
+
 def test_the_values_are_immutable():
     design = design_labels(PETS)
     with pytest.raises(AttributeError):

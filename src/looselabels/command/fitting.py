@@ -18,7 +18,6 @@ from looselabels.learning.classifier import DecoupledClassifier
 from looselabels.learning.forest import BalancedForestClassifier
 from looselabels.learning.linear import linear_model
 from looselabels.learning.workers import uses_dask
-from looselabels.transition import Transition
 
 MIN_ROWS_FOR_THREADS = 10_000  # with fewer rows, BLAS and boosting are faster with one thread
 
@@ -32,7 +31,7 @@ def fit(
     `model` is "auto" (forest or linear, whichever predicts the labels better), "forest", "linear",
     "kernel" or "boosting". `known_classes` has the class of each reviewed row and None elsewhere.
     """
-    clf = _classifier(_estimator(model, X, seed, n_jobs), y, labels, seed, n_jobs)
+    clf = _classifier(_estimator(model, X, seed, n_jobs), labels, seed, n_jobs)
     clf.set_params(max_fit_rows=max_fit_rows, refit=refit)
     with _threads(model, len(X)):
         return clf.fit(X, y, groups=groups, known_classes=known_classes)
@@ -70,7 +69,7 @@ def fit_from_proba(
     label_proba, y, labels: Labels, *, known_classes=None, copies=None, seed=0
 ) -> DecoupledClassifier:
     """Return a classifier fitted to p(label | x) of another model."""
-    clf = _classifier(None, y, labels, seed, None)
+    clf = _classifier(None, labels, seed, None)
     return clf.fit_from_proba(label_proba, y, known_classes=known_classes, copies=copies)
 
 
@@ -106,18 +105,12 @@ def _proba_of_table(frame, y, labels: Labels):
     return proba
 
 
-def _classifier(estimator, y, labels, seed, n_jobs):
-    transition, noise = labels.design, labels.noise
-    is_open = transition is None and labels.negative is None
-    if is_open and labels.class_prior is not None and None not in y:
-        # every row is labeled: shares say how often labels are wrong, not how many are missing
-        transition = Transition.from_labels(y)
-        noise = "estimate" if noise is None else noise
+def _classifier(estimator, labels, seed, n_jobs):
     return DecoupledClassifier(
         estimator,
-        transition,
-        negative=labels.negative if transition is None else None,
-        noise=noise,
+        labels.design,
+        negative=labels.negative if labels.design is None else None,
+        noise=labels.noise,
         class_prior=labels.class_prior,
         n_jobs=n_jobs,
         random_state=seed,

@@ -153,12 +153,12 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         annotators, of each transition in a mapping: how many answers per class it is worth. A
         zero in a transition always stays zero.
     class_prior : mapping, sequence or str, default=None
-        The share of each class. It determines the label rates if `transition` is None, and the
-        costs of `label_weights`. With ``calibrate="classes"``, the mean of p(class | x) is matched
-        to it. With `negative` it can also name a method of `estimate_class_prior`, such as
-        "density-ratio"; the mean of p(class | x) is then averaged with the estimated shares.
-        None: the shares that the label counts imply. Leave the negative class out of a sequence;
-        in a mapping it is optional. It gets the rest.
+        The share of each class. It determines the label rates if `transition` is None and some
+        labels are missing, and the costs of `label_weights`. With ``calibrate="classes"``, the
+        mean of p(class | x) is matched to it. With `negative` it can also name a method of
+        `estimate_class_prior`, such as "density-ratio"; the mean of p(class | x) is then averaged
+        with the estimated shares. None: the shares that the label counts imply. Leave the negative
+        class out of a sequence; in a mapping it is optional. It gets the rest.
     label_weights : None, "costs", number, mapping or sequence, default=None
         Weights of labels in the training of `estimator`. None: equal weights; "costs": the paper's
         costs; a mapping or sequence: explicit weights. With None, and a fixed transition, the

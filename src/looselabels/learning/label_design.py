@@ -129,15 +129,11 @@ def design_labels(
     prior_is_specified = sources.class_prior == SPECIFIED
     noise_method = noise if isinstance(noise, str) else None
     rate = 0.0 if noise_method else noise
-    design, is_noisy = transition, negative is not None and rate > 0
-    if design is None:
-        design = Transition.from_labels(
-            y,
-            negative=negative,
-            labeled=0.5 if rate_is_open or is_noisy else None,
-            class_prior=None if rate_is_open or is_noisy else class_prior,
-            sample_weight=sample_weight,
-        )
+    design = transition
+    if design is None and (rate_is_open or (negative is not None and rate)):
+        design = Transition.from_labels(y, negative, 0.5, sample_weight=sample_weight)
+    elif design is None:
+        design = _implied_transition(y, negative, class_prior, noise, sample_weight)
     prior = _read_prior(class_prior, design, negative) if prior_is_specified else None
     if rate and negative is None:
         design = design.with_noise(rate)
@@ -165,6 +161,18 @@ def design_labels(
         label_weights=_read_label_weights(label_weights, found),
         has_explicit_weights=label_weights is not None,
     )
+
+
+def _implied_transition(y, negative, class_prior, noise, sample_weight) -> Transition:
+    """Return the transition that label counts and class shares imply, before noise.
+
+    If every row has a label, class shares say how often labels are wrong, not how many are missing.
+    """
+    if class_prior is not None and negative is None and noise != 0:
+        design = Transition.from_labels(y, sample_weight=sample_weight)
+        if None not in design.labels:
+            return design
+    return Transition.from_labels(y, negative, class_prior=class_prior, sample_weight=sample_weight)
 
 
 def default_noise(transition, class_prior, strength) -> float | str:
