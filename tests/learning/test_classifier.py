@@ -30,11 +30,13 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looselabels import (
     BalancedForestClassifier,
     DecoupledClassifier,
+    KernelDensityClassifier,
     Transition,
     audit,
     diagnose,
@@ -653,6 +655,31 @@ def test_columns_and_feature_names():
 def test_one_row_is_not_enough_to_fit():
     with pytest.raises(ValueError, match=r"fit needs at least two samples; y has n_samples=1"):
         DecoupledClassifier().fit(X_PETS[:1], HALF[:1])
+
+
+@pytest.mark.parametrize("n_rare", [1, 2, 3])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        None,
+        GaussianNB(),
+        LogisticRegression(),
+        RandomForestClassifier(10, random_state=0),
+        HistGradientBoostingClassifier(max_iter=5),
+        DecisionTreeClassifier(random_state=0),
+        KNeighborsClassifier(),
+        KernelDensityClassifier(),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+@pytest.mark.filterwarnings(r"ignore:Label \['b'\] has . sample:UserWarning")
+@pytest.mark.filterwarnings(r"ignore:Label \['b'\] has . samples. . folds:UserWarning")
+def test_a_label_of_one_or_a_few_rows_is_no_error_for_any_estimator(estimator, n_rare):
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    y = ["a"] * (60 - n_rare) + ["b"] * n_rare
+    proba = DecoupledClassifier(estimator, random_state=0).fit(X, y).predict_proba(X)
+    assert_allclose(proba.sum(axis=1), 1, rtol=1e-6)
+    assert proba[:, 0].mean() > 0.5
 
 
 def test_a_class_whose_rows_have_no_weight_is_as_good_as_absent():

@@ -65,6 +65,8 @@ def balanced_draws(y, weight=None):
         ([3, 1000], 1.5, [3, 5]),  # rounded up
         ([20, 5000], np.inf, [20, 5000]),
         ([7], 2, [7]),
+        ([58, 0], 2, [58, 0]),  # a label that a part of the rows lacks is not counted
+        ([20, 60, 0], 2, [20, 40, 0]),
     ],
 )
 def test_abundant_labels_are_reduced_and_rare_ones_are_not(counts, draw, sizes):

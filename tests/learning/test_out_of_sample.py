@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -79,6 +80,18 @@ def test_a_label_missing_in_a_fold_keeps_its_column():
     assert label_proba.shape == (120, 4)
     assert_allclose(label_proba.sum(axis=1), 1)
     assert label_proba[-1, 1] == 0  # its own fold did not know the label
+
+
+@pytest.mark.parametrize(
+    "estimator", [LogisticRegression(), HistGradientBoostingClassifier(max_iter=5), GaussianNB()]
+)
+def test_a_fold_that_trains_on_one_label_predicts_this_label(estimator):
+    X, index = data()
+    index[:-1], index[-1] = 0, 1
+    _, label_proba = fit_and_predict(
+        estimator, X, index, 3, list(KFold(3).split(X)), {}, None, no_report
+    )
+    assert_array_equal(label_proba[80:], np.eye(3)[np.zeros(40, dtype=int)])
 
 
 # -------------------------------------------------------------------- scikit-learn's forests

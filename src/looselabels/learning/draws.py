@@ -34,6 +34,7 @@ from looselabels.learning.workers import in_parallel
 N_FOLDS, N_REPEATS = 3, 4
 CLASS_REPEATS = 2  # for models that learn classes, several times in a fit
 DRAW = 2  # the most rows of one label in a draw, in multiples of the median count of the others
+MIN_ROWS = 12  # in a draw, of which a fold is left out; many classifiers cannot learn from fewer
 MAX_ROWS = 20_000  # in a draw; with more rows one model predicts well, and many take long
 
 
@@ -48,9 +49,9 @@ def reduces_labels(label_counts) -> bool:
 
 
 def can_draw(label_counts) -> bool:
-    """Return whether draws of these labels are small enough for many models."""
+    """Return whether draws of these labels are neither too large nor too small for many models."""
     counts = label_counts[label_counts > 0]
-    return len(counts) > 1 and draw_sizes(counts, DRAW).sum() <= MAX_ROWS
+    return len(counts) > 1 and MIN_ROWS <= draw_sizes(counts, DRAW).sum() <= MAX_ROWS
 
 
 def _weighted_values(column, weight) -> tuple[np.ndarray, np.ndarray]:

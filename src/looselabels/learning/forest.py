@@ -49,7 +49,7 @@ def draw_sizes(counts, draw) -> np.ndarray:
     >>> draw_sizes(np.array([100_000, 300_000]), np.inf)
     array([12500, 37500])
     """
-    others = np.sort(counts)[:-1]
+    others = np.sort(counts[counts > 0])[:-1]  # a part of the rows may lack a rare label
     sizes = counts
     if len(others):
         sizes = np.minimum(counts, np.ceil(draw * np.median(others))).astype(int)

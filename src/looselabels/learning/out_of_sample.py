@@ -358,6 +358,9 @@ def _fit_one(estimator, X, label_index, n_labels, rows, fit_params):
 
 def _predict_fold(estimator, X, label_index, n_labels, rows, fit_params):
     """Return the prediction of a fold and its draw weights; a worker does not send its model."""
+    train, test = rows
+    if len(train) and np.ptp(label_index[train]) == 0:  # many classifiers need two labels
+        return np.eye(n_labels, dtype=np.float32)[label_index[train[:1]]].repeat(len(test), 0), None
     fitted, proba = _fit_one(estimator, X, label_index, n_labels, rows, fit_params)
     return proba, draw_weights(fitted, n_labels)
 

@@ -47,6 +47,7 @@ from looselabels.transition import Transition, uninformative_labels
 MAX_ROUNDS = 3
 MIN_LABELS = 50  # with fewer, held-out rows cannot show that another round helps
 MIN_TESTED = 300  # labels that rounds are chosen by, if there are that many
+MIN_ROWS = 20  # that a model learns classes from; if a label is rarer, trials are left with none
 MAX_ROWS = 20_000  # that any model learns classes from; with more rows it takes long
 
 
@@ -129,7 +130,11 @@ class Training(NamedTuple):
             return False
         if self._has_own_learner():
             return self.estimator.soft_label_estimator(self._label_counts()) is not None
-        return int(class_draw_sizes(self._label_counts()).sum()) <= max_rows
+        return self.n_drawn() <= max_rows
+
+    def n_drawn(self) -> int:
+        """Return how many rows a model learns classes from: an abundant label is reduced."""
+        return int(class_draw_sizes(self._label_counts()).sum())
 
     def _has_own_learner(self):
         """Return whether the estimator names a model that learns from class probabilities."""
@@ -256,6 +261,8 @@ def choose_rounds(training: Training, model: LabelModel, calibrate) -> Rounds:
     predicted. `model` is that of all rows: it is the same in every round, and its few numbers say
     next to nothing about single rows, but estimating it again takes longer than all other steps.
     """
+    if training.n_drawn() < MIN_ROWS:
+        return Rounds(0)
     splits = list(_held_out_rows(training))
     if not splits or not all(training.part(rows).has_two_labels() for rows, _ in splits):
         return Rounds(0)
