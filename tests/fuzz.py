@@ -55,6 +55,7 @@ TOKENS = (
         b"\xed\xa0",
     ),
     *(b"1e999", b"-1", b"NaN", b"null", b"true", b"{}", b"[]", b"[[", b'{"a":', b"9" * 30, b"0"),
+    b"9" * 400,  # more than a float holds
     *(b"\xff\xff\xff\x7f", b"\0\0\0\x80", b"PAR1", b"PK\3\4", b"\x1f\x8b", b"\\ud800", b"../x"),
     "(unlabeled)🦆\u202e".encode(),
 )
@@ -203,7 +204,8 @@ def _with_other_number(data, rng):
     if not found:
         return data
     begin, end = rng.choice(found).span()
-    return data[:begin] + rng.choice([b"-1", b"0", b"1e308", b"9" * 20, b'"x"']) + data[end:]
+    number = rng.choice([b"-1", b"0", b"1e308", b"9" * 20, b"9" * 400, b'"x"'])
+    return data[:begin] + number + data[end:]
 
 
 def _damaged_member(data, rng):

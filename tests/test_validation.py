@@ -56,6 +56,12 @@ def test_rows_of_half_precision_are_normalized_unless_they_are_far_from_1():
         check_scores(rows[:2], [0, 0])
 
 
+@pytest.mark.parametrize("number", [10**400, -(10**400)])
+def test_a_whole_number_that_no_float_can_be_is_an_error_of_our_own(number):
+    with pytest.raises(ValueError, match=r"^sizes must be an array of numbers: .* above 1\.8e308"):
+        as_numpy("sizes", [1, number])
+
+
 def test_text_is_not_an_array_of_numbers():
     with pytest.raises(ValueError, match=r"^rates must be an array of numbers: .*'many'"):
         as_numpy("rates", ["many"])

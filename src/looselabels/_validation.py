@@ -26,6 +26,11 @@ def as_numpy(name, array) -> np.ndarray:
         return np.asarray(_from_library(array), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of numbers: {error}") from None
+    except OverflowError:  # Python's whole numbers have no limit
+        raise ValueError(
+            f"{name} must be an array of numbers: one of them is above 1.8e308, the largest that "
+            "there is. Is it a typing error?"
+        ) from None
 
 
 def single_from_half(proba):

@@ -2,12 +2,13 @@
 
 import json
 
+import click
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from looselabels import DecoupledClassifier, Transition
-from looselabels.command.design import class_prior, read_design
+from looselabels.command.design import class_prior, read_design, read_design_file
 from looselabels.command.labels import Labels, read_labels
 from tests.command.calls import pd
 
@@ -62,6 +63,15 @@ def test_what_is_wrong_with_a_file_is_said(text, message, tmp_path):
     file.write_text(text)
     with pytest.raises(ValueError, match=message):
         read_design(file)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("noise", 10**400), ("counts", {"cat": 10**400, "dog": 1})]
+)
+def test_a_number_that_no_float_can_be_is_an_error_of_the_file(key, value, tmp_path):
+    file = written({"meanings": {"cat": "cat", "dog": "dog"}, key: value}, tmp_path)
+    with pytest.raises(click.UsageError, match=r"design\.json: .*above 1\.8e308, .* See loose"):
+        read_design_file(file)
 
 
 # ------------------------------------------------------------------------------- counts and sources

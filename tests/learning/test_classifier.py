@@ -257,6 +257,7 @@ def test_bad_parameters_are_named(parameters, message):
         (np.full(60, np.nan), "NaN"),
         (np.ones(59), "shape"),
         (np.zeros(60), "positive|zero"),
+        ([10**400] * 60, "sample_weight must be an array of numbers: .* above 1.8e308"),
     ],
 )
 def test_bad_sample_weights_are_named(weight, message):

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator
 from copy import copy
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from looselabels._dask import in_memory, is_dask
 from looselabels._names import as_column, check_distinct_columns, listed, read_column
 from looselabels._progress import each, steps
 from looselabels._renamed import warn_of_old_name
-from looselabels._validation import short_repr
+from looselabels._validation import as_numpy, short_repr
 from looselabels.annotations import read_annotations
 from looselabels.estimation.calibration import Calibration, relative_to_shares
 from looselabels.estimation.noise import MAX_ROWS as NOISE_ROWS
@@ -924,6 +924,8 @@ def _check_weight(sample_weight, rows):
     """Return one weight per row, not negative and not all zero, or None."""
     if sample_weight is None:
         return None
+    if not isinstance(sample_weight, Real):
+        sample_weight = as_numpy("sample_weight", sample_weight)
     weight = _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
     if not weight.any():
         raise ValueError("sample_weight must contain a positive number; all are zero.")
