@@ -761,7 +761,10 @@ GOOD = np.array([[0.3, 0.7], [0.5, 0.5]])
         ({"sample_weight": [1, -1]}, "sample_weight .* row 1 is -1"),
         ({"sample_weight": [0, 0]}, "sample_weight must contain a positive number"),
         ({"tol": np.nan}, "tol must be positive"),
-        ({"max_iter": 0}, "max_iter at least 1; got tol=1e-09, max_iter=0"),
+        ({"tol": "x"}, "tol must be positive .* got tol='x'"),
+        ({"tol": 10**400}, "tol must be positive"),
+        ({"max_iter": 1.5}, "max_iter a whole number, at least 1; got tol=1e-09, max_iter=1.5"),
+        ({"max_iter": 0}, "max_iter a whole number, at least 1; got tol=1e-09, max_iter=0"),
     ],
 )
 def test_bad_input_is_named(kwargs, message):

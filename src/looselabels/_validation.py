@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from importlib import import_module
+from numbers import Integral, Real
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array, to_device
@@ -31,6 +32,27 @@ def as_numpy(name, array) -> np.ndarray:
             f"{name} must be an array of numbers: one of them is above 1.8e308, the largest that "
             "there is. Is it a typing error?"
         ) from None
+
+
+def as_number(value) -> float:
+    """Return a real number as float; anything else as NaN, which is outside of every range.
+
+    >>> as_number(2), as_number("2"), as_number(True), as_number(10**400)
+    (2.0, nan, nan, nan)
+    """
+    try:
+        return float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+    except OverflowError:
+        return np.nan
+
+
+def is_whole(value, least=0) -> bool:
+    """Return whether a value is a whole number, at least `least`.
+
+    >>> is_whole(2, 1), is_whole(1.5), is_whole(-1), is_whole(True)
+    (True, False, False, False)
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
 def single_from_half(proba):

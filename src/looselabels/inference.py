@@ -37,6 +37,7 @@ from looselabels._rows import on_simplex
 from looselabels._sources import RowFacts, SourceRows, as_source, is_source, mapped, scan
 from looselabels._validation import (
     as_float_array,
+    as_number,
     as_numpy,
     check_2d,
     check_class_prior,
@@ -47,6 +48,8 @@ from looselabels._validation import (
     check_row_stochastic,
     check_row_sums,
     check_sample_weight,
+    is_whole,
+    short_repr,
     some_of,
 )
 from looselabels.blocks import Blocks
@@ -150,9 +153,10 @@ def infer(
     array([[0.3, 0.7],
            [1. , 0. ]])
     """
-    if not (tol > 0 and max_iter >= 1):
+    if not (as_number(tol) > 0 and is_whole(max_iter, 1)):
         raise ValueError(
-            f"tol must be positive and max_iter at least 1; got tol={tol}, max_iter={max_iter}."
+            "tol must be positive and max_iter a whole number, at least 1; got "
+            f"tol={short_repr(tol)}, max_iter={short_repr(max_iter)}."
         )
     with np.errstate(under="ignore"):  # a probability that underflows to zero is no error
         label_proba, given = _check_pair(label_proba, transition)

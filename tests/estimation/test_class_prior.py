@@ -241,6 +241,13 @@ def test_a_class_whose_rows_are_all_labeled_has_no_unlabeled_rows():
     assert found.labeled == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.parametrize("one_rate", [False, True])
+def test_without_resamples_there_is_no_interval(one_rate):
+    found = estimate_class_prior(*separate(), n_resamples=0, one_rate=one_rate)
+    assert np.isnan([found.low, found.high]).all()
+    assert np.isfinite(found.share).all()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -257,6 +264,8 @@ def test_a_class_whose_rows_are_all_labeled_has_no_unlabeled_rows():
         ({"label_proba": np.full((1000, 2), np.nan)}, "label_proba must hold numbers"),
         ({"label_index": np.full(1000, 2)}, "label_index must be between 0 and 1; row 0 is 2"),
         ({"method": "e1"}, "method must be one of density-ratio, best-bin; it is 'e1'"),
+        ({"n_resamples": -1}, "n_resamples must be a whole number, 0 or more; it is -1"),
+        ({"n_resamples": 1.5}, "n_resamples must be a whole number, 0 or more; it is 1.5"),
     ],
 )
 def test_the_error_says_what_to_do(change, message):

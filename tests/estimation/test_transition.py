@@ -464,6 +464,7 @@ def test_rows_of_weight_zero_are_not_drawn(rng):
         ({"method": None}, "it is None"),
         ({"strength": np.inf}, "strength must be a finite number.*there is nothing to estimate"),
         ({"strength": -1}, "strength must be a finite number, 0 or more; it is -1"),
+        ({"strength": "x"}, "strength must be a finite number, 0 or more; it is 'x'"),
         ({"design": [[0.5, 0.6], [0.5, 0.5]]}, "Each row of design must sum to 1; row 0"),
         ({"design": [[0.2, 0.3, 0.5]]}, "label_proba has 2 columns, but the design has shape"),
         ({"label_proba": [[0.5, 0.6]] * 3}, "Each row of label_proba must sum to 1"),
@@ -482,7 +483,7 @@ def test_the_error_names_the_bad_input(change, message):
 
 
 def test_some_draws_are_needed():
-    with pytest.raises(ValueError, match="n_draws must be 1 or more; it is 0"):
+    with pytest.raises(ValueError, match="n_draws must be a whole number, 1 or more; it is 0"):
         bootstrap(np.eye(2), np.array([0, 1]), NOISE, n_draws=0)
 
 

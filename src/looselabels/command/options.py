@@ -95,7 +95,9 @@ def _noise(_context, _parameter, value):
     rate = _number(value)
     if not 0 <= rate < 1:
         names = ", ".join(map(repr, NOISE))
-        raise click.BadParameter(f"{value!r} is neither a number from 0 to 1 nor one of {names}.")
+        raise click.BadParameter(
+            f"{value!r} is neither a number from 0 to 1 (below 1) nor one of {names}."
+        )
     return rate
 
 

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from looselabels._names import UNLABELED, plain_name, swap_name
-from looselabels._validation import as_counts, check_scores, short_repr
+from looselabels._validation import as_counts, check_scores, is_whole, short_repr
 from looselabels.estimation.calibration import TINY
 from looselabels.estimation.minimization import minimize_smooth
 from looselabels.estimation.quantiles import quantile_interval
@@ -177,7 +177,7 @@ def estimate_class_prior(
     n_resamples : int, default=100
         Resamples of the rows for the interval. With "density-ratio" they also vary the assumption
         about how well the classes are separated. The classifier is not fitted again, so its errors
-        are not part of the interval.
+        are not part of the interval. With 0, there is no interval: its ends are NaN.
     random_state : int, default=0
         Seed of the resamples.
 
@@ -240,7 +240,9 @@ def _to_class_prior(n_rows, in_unlabeled, case_control):
         shares = (labeled + rows) / n_rows.sum(axis=1, keepdims=True)
     shares = np.column_stack([shares, np.maximum(1 - shares.sum(axis=1), 0)])
     share = shares[0]
-    low, high = quantile_interval(shares, estimate=share)
+    low, high = np.full((2, len(share)), np.nan)
+    if len(shares) > 1:
+        low, high = quantile_interval(shares, estimate=share)
     return ClassPrior(share, low, high, labeled[0] / (labeled[0] + rows[0]))
 
 
@@ -295,6 +297,10 @@ def count_by_score(label_proba, index, weight, one_rate, n_resamples, random_sta
         For each label but the missing one: labeled and unlabeled rows in bins of its score, from
         high to low.
     """
+    if not is_whole(n_resamples):
+        raise ValueError(
+            f"n_resamples must be a whole number, 0 or more; it is {short_repr(n_resamples)}."
+        )
     if one_rate:
         label_proba, index = _pool_labels(label_proba, index)
     cells = [_score_cells(label_proba, index, weight, y) for y in range(label_proba.shape[1] - 1)]

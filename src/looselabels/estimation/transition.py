@@ -29,9 +29,11 @@ from looselabels._names import in_label_order
 from looselabels._rows import on_simplex
 from looselabels._validation import (
     as_counts,
+    as_number,
     as_numpy,
     check_row_stochastic,
     check_scores,
+    is_whole,
     short_repr,
     some_of,
 )
@@ -171,8 +173,8 @@ def bootstrap(
     True
     """
     interval_ends(level)  # a bad level raises before the work starts
-    if n_draws < 1:
-        raise ValueError(f"n_draws must be 1 or more; it is {n_draws}.")
+    if not is_whole(n_draws, 1):
+        raise ValueError(f"n_draws must be a whole number, 1 or more; it is {short_repr(n_draws)}.")
     label_proba, label_index, design, weight = _check(
         label_proba, label_index, design, sample_weight
     )
@@ -361,10 +363,10 @@ def _check(label_proba, label_index, design, sample_weight):
 
 
 def _check_strength(strength):
-    if not 0 <= strength < np.inf:
+    if not 0 <= as_number(strength) < np.inf:
         raise ValueError(
-            f"strength must be a finite number, 0 or more; it is {strength}. With an infinite "
-            "strength the design is fixed, and there is nothing to estimate."
+            f"strength must be a finite number, 0 or more; it is {short_repr(strength)}. With an "
+            "infinite strength the design is fixed, and there is nothing to estimate."
         )
 
 

@@ -1,14 +1,13 @@
 """Several labels per row: what is specified about annotators, and which answer means what."""
 
 from collections.abc import Iterator, Mapping
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 
 from looselabels._names import listed, numbers_by_name
 from looselabels._rows import on_simplex
-from looselabels._validation import check_class_prior, short_repr
+from looselabels._validation import as_number, check_class_prior, short_repr
 from looselabels.annotations import (
     Annotations,
     warn_if_label_sets_are_disjoint,
@@ -230,7 +229,7 @@ def check_parameters(clf, known_classes) -> None:
                 "them as transition={annotator: Transition}, or leave strength out: how often each "
                 "annotator is wrong is always estimated."
             )
-        if not (isinstance(clf.strength, Real) and float(clf.strength) > 0):
+        if not as_number(clf.strength) > 0:
             raise ValueError(f"strength must be positive; it is {short_repr(clf.strength)}.")
     if clf.label_weights is not None:
         raise ValueError(f"label_weights={short_repr(clf.label_weights)} {only}; leave it out.")

@@ -2,13 +2,18 @@
 
 import warnings
 from collections.abc import Iterable
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 
 from looselabels._names import listed, look_missing, numbers_by_name, read_classes
-from looselabels._validation import as_counts, check_class_prior, short_repr, weight_of_rows
+from looselabels._validation import (
+    as_counts,
+    as_number,
+    check_class_prior,
+    short_repr,
+    weight_of_rows,
+)
 from looselabels.estimation.class_prior import METHODS as PRIOR_METHODS
 from looselabels.estimation.noisy_positives import transition_with_wrong_labels
 from looselabels.estimation.transition import METHODS as TRANSITION_METHODS
@@ -256,14 +261,15 @@ def implied_class_prior(transition, label_shares) -> np.ndarray:
 
 def check_specified(transition, negative, noise, class_prior, strength):
     """Raise if a specification is invalid or contradicts another one."""
-    if not (isinstance(strength, Real) and float(strength) >= 0):
+    if not as_number(strength) >= 0:
         raise ValueError(f"strength must be 0 or more; it is {short_repr(strength)}.")
     is_method = isinstance(noise, str) and noise in ("estimate", *TRANSITION_METHODS)
-    is_rate = isinstance(noise, Real) and 0 <= float(noise) < 1
+    is_rate = 0 <= as_number(noise) < 1
     if noise is not None and not is_method and not is_rate:
         raise ValueError(
-            "noise must be a rate from 0 to 1, 'estimate', or a method of estimate_transition; "
-            f"it is {short_repr(noise)}. Noise by class goes into transition.with_noise."
+            "noise must be a rate below 1, such as 0.05, 'estimate', or a method of "
+            f"estimate_transition; it is {short_repr(noise)}. Noise by class goes into "
+            "transition.with_noise."
         )
     if isinstance(class_prior, str) and (negative is None or class_prior not in PRIOR_METHODS):
         raise ValueError(
