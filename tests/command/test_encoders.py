@@ -107,6 +107,26 @@ def test_numbers_that_are_equal_up_to_rounding_are_not_called_equal(file):
     assert dict(features.ignored) == {"x": f"every cell is '{2**63}' up to rounding"}
 
 
+@pytest.mark.parametrize("start", [0, 2**24, 1_700_000_000, -(2**40)])
+def test_numbers_that_differ_by_little_stay_different(start):
+    values = start + np.r_[0:10, 20:30]
+    cells = column(*map(str, values), "0", None)
+    fitted = fit_column(cells, named=True)
+    encoded = fitted.encoded[:20]
+    np.testing.assert_array_equal(encoded - encoded[0], values - start)
+    np.testing.assert_array_equal(fitted.encoder.encode(cells), fitted.encoded)
+    assert (fitted.encoder.offset == 0) == (start == 0)
+
+
+def test_times_that_differ_in_seconds_stay_different(file):
+    seconds = np.r_[0:10, 20:30]
+    times = pd.to_datetime("2024-05-01 12:00:09") + pd.to_timedelta(seconds, unit="s")
+    rows = "\n".join(times.strftime("%Y-%m-%d %H:%M:%S"))
+    features, X = Features.fit_transform(read_table(file("when\n" + rows)))
+    assert features.feature_names == ["when days"]
+    np.testing.assert_allclose((X[:, 0] - X[0, 0]) * 86400, seconds, atol=0.01)
+
+
 @pytest.mark.parametrize("position", [0, 7])
 @pytest.mark.parametrize("wrong", ["31/02/2024", "yesterday", "2024"])
 def test_a_wrong_date_is_refused_by_line(position, wrong, file):

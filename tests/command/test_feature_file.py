@@ -56,6 +56,12 @@ def test_numbers_are_the_same_in_every_format(tmp_path):
     assert FeatureFile(path).of(text)["a"].tolist() == [10, 20, 30]
 
 
+def test_large_integers_of_an_array_stay_different(tmp_path):
+    np.save(tmp_path / "own.npy", np.array([[2**30], [2**30 + 1], [5]], dtype=np.int32))
+    found = FeatureFile(tmp_path / "own.npy").of(NAMES).to_numpy().ravel()
+    assert found.tolist() == [2**30, 2**30 + 1, 5]
+
+
 def test_rows_of_an_array_are_in_order_in_every_block(tmp_path):
     np.save(tmp_path / "own.npy", np.arange(10, dtype=np.float16).reshape(5, 2))
     file = FeatureFile(tmp_path / "own.npy")

@@ -114,6 +114,20 @@ def test_saved_features_give_the_same_matrix(impute, mixed, tmp_path):
         assert getattr(again, name) == getattr(features, name)
 
 
+def test_offsets_are_saved_and_files_of_0_1_have_none(tmp_path):
+    day = pd.to_datetime("2024-05-01")
+    seconds = np.arange(30.0)[::-1]
+    frame = pd.DataFrame({"t": 1.7e9 + seconds, "day": day + pd.to_timedelta(seconds, unit="s")})
+    features, X = Features.fit_transform(frame, columns=["t", "day"])
+    assert len(np.unique(X[:, 0])) == len(np.unique(X[:, 1])) == 30
+    features.save(tmp_path)
+    np.testing.assert_array_equal(Features.load(tmp_path).transform(frame), X)
+    forge(lambda c: [encoder.pop("offset") for encoder in c["encoders"]])(tmp_path)
+    old = Features.load(tmp_path).transform(frame)
+    np.testing.assert_array_equal(old[:, 0], np.float32(frame["t"]))
+    np.testing.assert_allclose(old[:, 1], (day - pd.Timestamp(0)).days, atol=1e-3)
+
+
 def test_damaged_or_newer_features_are_refused(mixed, tmp_path):
     Features.fit(mixed, label="label").save(tmp_path)
     json_file, array_file = tmp_path / "features.json", tmp_path / "features.npz"
@@ -162,6 +176,8 @@ def forge_arrays(**change):
 @pytest.mark.parametrize(
     ("forged", "message"),
     [
+        (forge(lambda c: c["encoders"][0].update(offset="x")), "offset of .* is 'x', not a number"),
+        (forge(lambda c: c["encoders"][0].update(offset=np.inf)), "offset of .* is inf, not a num"),
         (forge(lambda c: c.update(gaps=[99])), r"gaps are \[99\]; it has \d+ features"),
         (forge(lambda c: c.update(gaps=[-1])), r"gaps are \[-1\]"),
         (forge(lambda c: c.update(gaps=[0.5])), r"gaps are \[0.5\]"),

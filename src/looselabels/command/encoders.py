@@ -11,13 +11,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from looselabels._validation import short_repr, some_of
+from looselabels._validation import as_number, short_repr, some_of
 from looselabels.command.tables import NUMBER, TableError, is_text, pa, pc, pd, row_location
 
 MIN_ROWS_OF_IDENTIFIER = 20  # in fewer rows, distinct values are no sign of an identifier
 MIN_ROWS_OF_KIND = 10  # in fewer rows, a word among numbers or dates is no typing error
 IS_TEXT = " If the column holds words, name it with --text (in Python: text=)."
 WITH_COMMA = r"^[+-]?(\d+(,\d+)?|\d{1,3}(,\d{3})+\.\d*|\d+\.\d+)([eE][+-]?\d+)?$"
+MIN_KEPT = 0.99  # of the different numbers must be different in float32 too
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers or dates
 MAX_CATEGORIES = 40
 N_HASHES, N_COMPONENTS, N_SAMPLES = 2**14, 20, 10_000  # of a text column
@@ -103,9 +104,13 @@ class Encoder:
 
 @dataclass
 class Numbers(Encoder):
-    """Numbers as they are; NaN where a cell is missing."""
+    """Numbers as they are, or relative to an offset; NaN where a cell is missing."""
 
+    offset: float = 0.0  # none in files of 0.1
     kind = "numbers"
+
+    def __post_init__(self):
+        _check_offset(self)
 
     @classmethod
     def fit(cls, column, named) -> FittedColumn | None:
@@ -125,14 +130,16 @@ class Numbers(Encoder):
                 f"Column {short_repr(column.name)}: every row has a different whole number. If it "
                 "identifies rows, it is no feature: name it with --id, or leave it out."
             )
-        encoder = cls(column.name, [column.name])
-        return FittedColumn(column.name, encoder, _narrow(column, values), why, note)
+        encoder = cls(column.name, [column.name], _offset(values))
+        return FittedColumn(
+            column.name, encoder, _narrow(column, values, encoder.offset), why, note
+        )
 
     def encode(self, column) -> np.ndarray:
         """Return the numbers; NaN where a cell is missing."""
         values = _numbers(column.cells)
         if values is not None:
-            return _narrow(column, values)
+            return _narrow(column, values, self.offset)
         if not is_text(column.cells.type):
             raise column.error(None, "should hold numbers")
         position = pc.index(_look_like_numbers(column.cells), False).as_py()
@@ -222,10 +229,38 @@ def _note_missing(column, missing) -> str:
     return f"Column {short_repr(column.name)}: {cells} ({shown}) read as missing."
 
 
-def _narrow(column, values) -> np.ndarray:
-    """Return float32 values; raise if one of them is infinite."""
+def _offset(values) -> float:
+    """Return what to subtract from numbers before they become float32, which has 24 bits.
+
+    It is 0 unless numbers become equal that are not, such as times in seconds since 1970.
+
+    >>> _offset(np.array([1.0, 2.5, np.nan])), _offset(1.7e9 + np.arange(5))
+    (0.0, 1700000002.0)
+    """
+    distinct = np.unique(values[np.isfinite(values)])
+    n_kept = _n_distinct_narrow(distinct)
+    if n_kept >= MIN_KEPT * len(distinct):
+        return 0.0
+    middle = float(np.median(distinct))
+    return middle if _n_distinct_narrow(distinct - middle) > n_kept else 0.0
+
+
+def _n_distinct_narrow(values) -> int:
     with np.errstate(over="ignore"):
-        narrow = values.astype(np.float32)
+        return len(np.unique(values.astype(np.float32)))
+
+
+def _check_offset(encoder):
+    """Raise if the offset of a loaded encoder is not a finite number."""
+    if not np.isfinite(as_number(encoder.offset)):
+        name = short_repr(encoder.column)
+        raise ValueError(f"the offset of {name} is {short_repr(encoder.offset)}, not a number.")
+
+
+def _narrow(column, values, offset) -> np.ndarray:
+    """Return values relative to the offset, in float32; raise if one of them is infinite."""
+    with np.errstate(over="ignore"):
+        narrow = (values - offset).astype(np.float32)
     infinite = np.isinf(narrow)
     if infinite.any():
         raise column.error(int(infinite.argmax()), "is not a finite number (in single precision)")
@@ -258,7 +293,11 @@ class Dates(Encoder):
 
     format: str | None  # of dates that are text
     parts: list[str]
+    offset: float = 0.0  # of the days; none in files of 0.1
     kind = "dates"
+
+    def __post_init__(self):
+        _check_offset(self)
 
     @classmethod
     def fit(cls, column) -> FittedColumn | None:
@@ -269,7 +308,9 @@ class Dates(Encoder):
         if style is None and not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
             return None
         encoder = cls(name, [], style, list(PARTS))
-        encoded = encoder.encode(column)
+        known = encoder._read(column)
+        encoder.offset = _offset(known[:, 0])
+        encoded = encoder._relative(known)
         note = f"Column {short_repr(name)}: read as dates, {style}. " if style else ""
         note += _note_missing(column, np.isnan(encoded[:, 0]))
         varies = [np.ptp(part) != 0 for part in encoded.T]
@@ -279,7 +320,15 @@ class Dates(Encoder):
         return FittedColumn(name, encoder, encoded[:, varies], why, note.strip())
 
     def encode(self, column) -> np.ndarray:
-        """Return the days since 1970 and the parts of each date; NaN where a cell is missing."""
+        """Return the days relative to the offset and the parts of each date; NaN for missing."""
+        return self._relative(self._read(column))
+
+    def _relative(self, known) -> np.ndarray:
+        is_days = np.array([part == "days" for part in self.parts], dtype=bool)
+        return (known - self.offset * is_days).astype(np.float32)
+
+    def _read(self, column) -> np.ndarray:
+        """Return the days since 1970 and the parts of each date."""
         if is_text(column.cells.type):
             codes, texts = _distinct(_without_missing(column.cells))
             dates = _parsed(texts, self.format or "ISO8601")
@@ -295,7 +344,7 @@ class Dates(Encoder):
             raise column.error(None, "should hold dates")
         known = {"days": (dates - np.datetime64(0, "us")) / np.timedelta64(1, "D")}
         known |= {part: getattr(pd.Series(dates).dt, part) for part in PARTS[1:]}
-        return np.column_stack([known[part] for part in self.parts]).astype(np.float32)
+        return np.column_stack([known[part] for part in self.parts]).astype(float)
 
 
 def _parsed(texts, style) -> np.ndarray:

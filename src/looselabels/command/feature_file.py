@@ -67,7 +67,8 @@ class FeatureFile:
         n_columns = rows.shape[1]
         # the width is a part of the names, so that a file with another width does not fit a model
         names = [f"feature {i + 1} of {n_columns}" for i in range(n_columns)]
-        rows = rows.astype(np.float32 if rows.itemsize <= 4 else np.float64)
+        is_single = rows.itemsize <= (4 if rows.dtype.kind == "f" else 2)  # it has 24 bits
+        rows = rows.astype(np.float32 if is_single else np.float64)
         return pd.DataFrame(rows, columns=names, index=range(start, start + len(rows)))
 
     def check_length(self, n_rows) -> None:
