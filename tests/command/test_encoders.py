@@ -85,6 +85,51 @@ def test_a_word_among_numbers_is_refused_by_line(repeat, file):
     assert "x = abc" in features.feature_names
 
 
+def test_a_column_of_numbers_with_several_words_is_noted_and_no_identifier(file):
+    numbers = [f"{i}.5" for i in range(75)]
+    for words in (["broken", "missing?", "no-data", "unknown", "off"], ["off"] * 5):
+        path = file("x\n" + "\n".join([*numbers[:3], *words, *numbers[3:]]))
+        features = Features.fit(read_table(path))
+        assert (features.used, features.ignored) == (["x"], [])
+        (note,) = features.notes
+        assert note == (
+            "Column 'x' was read as words: 75 of 80 cells are numbers, but others are not, such "
+            f"as '{words[0]}' in line 5. Correct or empty these, or name the column with --text "
+            "(in Python: text=)."
+        )
+        assert Features.fit(read_table(path), text=["x"]).notes == []
+
+
+def test_a_column_of_dates_with_several_words_is_noted(file):
+    cells = [f"{1 + i % 28:02}/{1 + i // 28:02}/2024" for i in range(75)] + list("abcde")
+    features = Features.fit(read_table(file("x\n" + "\n".join(cells))))
+    assert features.used == ["x"]
+    assert features.notes[0].startswith(
+        "Column 'x' was read as words: 75 of 80 cells are dates (%d/%m/%Y), but others are not, "
+        "such as 'a' in line 77."
+    )
+
+
+@pytest.mark.parametrize(
+    "style", ["{}%", "{} kg", "{}.5 kg", "-{}.5°C", "${}", "€ {}", "{}m²", "{} km/h"]
+)
+def test_numbers_with_a_unit_are_noted_and_no_identifier(style, file):
+    cells = [style.format(i) for i in range(60)]
+    features = Features.fit(read_table(file("x\n?\n" + "\n".join(cells))))
+    assert features.used == ["x"]
+    assert features.notes == [
+        "Column 'x' was read as words, because its numbers have a unit, as in "
+        f"'{cells[0]}'. Write them without it, so that they are read as numbers."
+    ]
+
+
+@pytest.mark.parametrize("style", ["u{}@x.org", "A{}", "{}-B", "room {}", "10.0.0.{}"])
+def test_codes_with_numbers_are_no_amounts(style):
+    fitted = fit_column(column(*[style.format(i) for i in range(60)]), named=False)
+    assert fitted.note == ""
+    assert ("identifier" in fitted.why) == (" " not in style)
+
+
 @pytest.mark.parametrize("number", ["5,123", "-0,5", "1,234.5", "12,345,678.", "1,5e-3"])
 def test_numbers_with_a_comma_are_refused_by_line(number, file):
     cells = ["7", "n/a", *[f'"{number}"'] * 20, "8"]

@@ -19,6 +19,7 @@ MIN_ROWS_OF_KIND = 10  # in fewer rows, a word among numbers or dates is no typi
 IS_TEXT = " If the column holds words, name it with --text (in Python: text=)."
 WITH_COMMA = r"^[+-]?(\d+(,\d+)?|\d{1,3}(,\d{3})+\.\d*|\d+\.\d+)([eE][+-]?\d+)?$"
 MIN_KEPT = 0.99  # of the different numbers must be different in float32 too
+AMOUNT = r"^([$€£¥]?) ?[+-]?\d[\d.,]* ?"  # a number, before its unit
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers or dates
 MAX_CATEGORIES = 40
 N_HASHES, N_COMPONENTS, N_SAMPLES = 2**14, 20, 10_000  # of a text column
@@ -71,9 +72,8 @@ def fit_column(column: Column, named: bool) -> FittedColumn:
     if not is_text(cells.type):
         return FittedColumn(name, why=f"it holds {cells.type}, which is not supported")
     _check_no_commas(column)
-    _check_not_almost_numbers(column)
-    _check_not_almost_dates(column)
-    return fit_text(column, named)
+    note = _note_almost_numbers(column) or _note_almost_dates(column) or _note_unit(column)
+    return fit_text(column, named or bool(note))._replace(note=note)
 
 
 def fit_text(column: Column, named: bool) -> FittedColumn:
@@ -183,13 +183,44 @@ def _are_few(n_wrong, n_cells) -> bool:
     return n_cells >= MIN_ROWS_OF_KIND and n_wrong <= max(1, n_cells // 20)
 
 
-def _check_not_almost_numbers(column):
-    """Raise if only a few cells are not numbers."""
+def _note_almost_numbers(column) -> str:
+    """Return a note if most cells are numbers; raise if only a few are not."""
     fits = _look_like_numbers(column.cells)
-    n_cells, n_numbers = len(fits) - fits.null_count, pc.sum(fits).as_py()
+    n_cells, n_numbers = len(fits) - fits.null_count, pc.sum(fits).as_py() or 0
+    position = pc.index(fits, False).as_py()
     if _are_few(n_cells - n_numbers, n_cells):
         reason = f"is not a number, but {n_numbers:,} of {n_cells:,} cells of its column are"
-        raise column.error(pc.index(fits, False).as_py(), reason, IS_TEXT)
+        raise column.error(position, reason, IS_TEXT)
+    return _note_most(column, position, n_numbers, n_cells, "numbers")
+
+
+def _note_most(column, position, n_fitting, n_cells, kind) -> str:
+    """Return a note on a column of words if most of its cells are not words; else nothing."""
+    if n_cells < MIN_ROWS_OF_KIND or 2 * n_fitting <= n_cells:
+        return ""
+    value = short_repr(column.cells[position].as_py())
+    line = row_location(column.frame, position).rpartition(", ")[2].lower()  # pages name no path
+    return (
+        f"Column {short_repr(column.name)} was read as words: {n_fitting:,} of {n_cells:,} cells "
+        f"are {kind}, but others are not, such as {value} in {line}. Correct or empty these, or "
+        "name the column with --text (in Python: text=)."
+    )
+
+
+def _note_unit(column) -> str:
+    """Return a note if most cells are numbers with the same unit, as in 12.5 kg or 12.5%."""
+    cells = _without_missing(column.cells).drop_null()
+    first = cells[0].as_py() if len(cells) else ""
+    found = re.match(AMOUNT + r"([^\W\d_]{0,3}[%°²³/]?[^\W\d_]{0,3})$", first)
+    if found is None or not any(found.groups()) or len(cells) < MIN_ROWS_OF_KIND:
+        return ""
+    same = pc.match_substring_regex(cells, AMOUNT + re.escape(found[2]) + "$")
+    if 2 * pc.sum(same).as_py() <= len(cells):
+        return ""
+    return (
+        f"Column {short_repr(column.name)} was read as words, because its numbers have a unit, as "
+        f"in {short_repr(first)}. Write them without it, so that they are read as numbers."
+    )
 
 
 def _check_no_commas(column):
@@ -203,8 +234,8 @@ def _check_no_commas(column):
         raise column.error(position, reason, IS_TEXT)
 
 
-def _check_not_almost_dates(column):
-    """Raise if only a few cells are not dates of the format that fits most of them."""
+def _note_almost_dates(column) -> str:
+    """Return a note if most cells are dates of one format; raise if only a few are not."""
     codes, texts = _distinct(_without_missing(column.cells))
     is_wrong = {
         style: np.append(np.isnat(_parsed(texts, style)), False)[codes]  # code -1: missing
@@ -212,11 +243,14 @@ def _check_not_almost_dates(column):
         for style in _date_styles(text)
     }
     style = min(is_wrong, key=lambda style: is_wrong[style].sum(), default=None)
-    n_cells = np.count_nonzero(codes >= 0)
-    if style is not None and _are_few(n_wrong := is_wrong[style].sum(), n_cells):
+    if style is None:
+        return ""
+    n_cells, n_wrong = np.count_nonzero(codes >= 0), is_wrong[style].sum()
+    position = int(is_wrong[style].argmax())
+    if _are_few(n_wrong, n_cells):
         reason = f"is not a date like {n_cells - n_wrong:,} of {n_cells:,} cells of its column"
-        position = int(is_wrong[style].argmax())
         raise column.error(position, f"{reason} ({style})", IS_TEXT)
+    return _note_most(column, position, n_cells - n_wrong, n_cells, f"dates ({style})")
 
 
 def _note_missing(column, missing) -> str:
