@@ -25,7 +25,12 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.metrics import f1_score
-from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    LeaveOneGroupOut,
+    StratifiedGroupKFold,
+    cross_val_score,
+)
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -662,6 +667,51 @@ def test_one_row_is_not_enough_to_fit():
         DecoupledClassifier().fit(X_PETS[:1], HALF[:1])
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        None,
+        LogisticRegression(),
+        HistGradientBoostingClassifier(max_iter=5),
+        BalancedForestClassifier(10, random_state=0),
+        KernelDensityClassifier(),
+    ],
+)
+@pytest.mark.parametrize("cv", [None, LeaveOneGroupOut()])
+@pytest.mark.filterwarnings("ignore:Label .* has 1 group")
+def test_labels_that_are_each_in_one_group_are_named(estimator, cv):
+    groups = np.where(PETS == "cat", "shop", "web")
+    for labels in (PETS, HALF):
+        clf = DecoupledClassifier(estimator, cv=cv, random_state=0)
+        with pytest.raises(ValueError, match=r"^Every row with label '(cat|dog)' is in group '.*'"):
+            clf.fit(X_PETS, labels, groups=groups)
+
+
+def test_a_label_in_several_groups_is_enough_to_learn():
+    groups = np.where(PETS == "cat", 0, np.arange(60) % 3)
+    forest = BalancedForestClassifier(10, random_state=0)
+    clf = DecoupledClassifier(forest, random_state=0).fit(X_PETS, PETS, groups=groups)
+    assert np.isfinite(clf.class_proba_).all()
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ([([0], [99])], r"^cv must be .* rows as numbers from 0 to 59 or as masks: index 99"),
+        ([(range(60), ["x"])], "^cv must be a number of folds, a splitter, or a list"),
+        ([1, 2], "^cv must be a number of folds, a splitter, or a list"),
+        ([], "cv leaves 60 rows"),
+        (
+            [(PETS == "cat", PETS == "dog"), (PETS == "dog", PETS == "cat")],
+            "^No row is predicted by a model that has seen its label in other rows, such as '",
+        ),
+    ],
+)
+def test_folds_that_cannot_be_used_are_explained(cv, message):
+    with pytest.raises(ValueError, match=message):
+        DecoupledClassifier(GaussianNB(), cv=cv).fit(X_PETS, PETS)
+
+
 @pytest.mark.parametrize("n_rare", [1, 2, 3])
 @pytest.mark.parametrize(
     "estimator",
@@ -1210,11 +1260,10 @@ def test_rows_stay_if_the_transition_is_learned_or_labels_have_weights(options):
 
 
 def test_a_fold_without_informative_labels_is_named():
-    folds = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
-    labels = np.where(np.arange(60) < 30, None, PETS)
-    labels[45:] = "dog"
-    labels[30:45] = "cat"
-    with pytest.raises(ValueError, match="Fold 1 of 2 trains on rows without an informative label"):
+    first, middle, last = np.arange(30), np.arange(30, 45), np.arange(45, 60)
+    folds = [(first, middle), (np.r_[first, middle], last), (last, first)]
+    labels = np.where(np.arange(60) < 30, None, np.tile(["cat", "dog"], 30))
+    with pytest.raises(ValueError, match="Fold 1 of 3 trains on rows without an informative label"):
         DecoupledClassifier(GaussianNB(), cv=folds).fit(X_PETS, labels)
 
 

@@ -84,6 +84,7 @@ from looselabels.learning.training import (
 )
 from looselabels.learning.unchanged import unchanged_on_failure
 from looselabels.learning.weighted_copies import weight_name
+from looselabels.transition import is_missing
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -559,17 +560,21 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def _training(self, estimator, X, y, design, fit_params, cv, report):
         """Return the rows, folds and parameters that an estimator is fitted with."""
+        groups = fit_params.get("groups")
         fit_params, split_params = self._route(estimator, design, fit_params)
         weights, folds, seed = None, [], self.random_state
         if not isinstance(estimator, FrozenEstimator):
             index, weights = design.label_index, design.training_weights
             folds = choose_folds(estimator, cv, X, y, index, split_params, seed, design.groups)
-        return Training(
+        training = Training(
             estimator, X, design, folds, fit_params, weights, self.n_jobs, seed, report,
             may_draw=self._may_draw(estimator, design, fit_params),
             # a mean of trees on bootstrap samples hardly follows single wrong labels
             may_leave_out=not predicts_own_rows(estimator),
         )  # fmt: skip
+        if folds and not training.sees_labels_again():
+            raise ValueError(_why_no_label_is_seen_again(design, groups))
+        return training
 
     def _may_draw(self, estimator, design, fit_params):
         """Return whether more models than one may be fitted, to draws of the rows.
@@ -860,6 +865,27 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self._estimator_or_default()).input_tags
         return tags
+
+
+def _why_no_label_is_seen_again(design, groups) -> str:
+    """Return why no model can predict a label that it has seen in other rows."""
+    labels, index = design.transition.labels, design.label_index
+    label = next(s for s in index if not is_missing(labels[s]))
+    name = short_repr(labels[label])
+    of_label: list = (
+        [] if groups is None else np.asarray(groups, dtype=object)[index == label].tolist()
+    )
+    if len({*of_label}) != 1:
+        return (
+            "No row is predicted by a model that has seen its label in other rows, such as "
+            f"{name}. Use a splitter that stratifies by label, such as LabelStratifiedKFold."
+        )
+    return (
+        f"Every row with label {name} is in group {short_repr(of_label[0])}, and each other label "
+        "is in one group too. Rows are predicted by models that have seen no row of their group, "
+        "so no label could be found. Use groups that have several labels each, or none if rows are "
+        "independent."
+    )
 
 
 def _some(rows, X, y, design, fit_params):

@@ -174,9 +174,15 @@ def choose_folds(estimator, cv, X, y, label_index, split_params, random_state, g
     if isinstance(cv, Integral):
         together = None if groups is None else groups.group_index
         return list(LabelStratifiedKFold(int(cv), random_state=random_state).split(X, y, together))
-    folds = cv.split(X, label_index, **split_params) if hasattr(cv, "split") else cv
+    folds = list(cv.split(X, label_index, **split_params) if hasattr(cv, "split") else cv)
     rows = np.arange(len(label_index))
-    folds = [(rows[train], rows[test]) for train, test in folds]  # masks become row numbers
+    try:
+        folds = [(rows[train], rows[test]) for train, test in folds]  # masks become row numbers
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            "cv must be a number of folds, a splitter, or a list of (training rows, test rows), "
+            f"with rows as numbers from 0 to {len(rows) - 1} or as masks: {error}."
+        ) from None
     return folds if groups is None else [_apart(fold, groups.group_index) for fold in folds]
 
 

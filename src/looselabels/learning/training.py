@@ -42,7 +42,7 @@ from looselabels.learning.out_of_sample import (
 from looselabels.learning.soft_labels import class_draw_sizes
 from looselabels.learning.sure_rows import most_probable, surest_rows
 from looselabels.learning.weighted_copies import Learned, learn_from_copies, weight_name
-from looselabels.transition import Transition, uninformative_labels
+from looselabels.transition import Transition, is_missing, uninformative_labels
 
 MAX_ROUNDS = 3
 MIN_LABELS = 50  # with fewer, held-out rows cannot show that another round helps
@@ -156,6 +156,24 @@ class Training(NamedTuple):
         parts = [rows] if isinstance(self.folds, str) else [train for train, _ in self.folds]
         return all(len(np.unique(index[part][learned[part] > 0])) > 1 for part in parts)
 
+    def sees_labels_again(self) -> bool:
+        """Return whether some row is predicted by a model that has seen its label in other rows.
+
+        It is not so if each label of several rows is in one group, or always in the same fold.
+        """
+        index, groups = self.design.label_index, self.design.groups
+        is_named = ~np.array([is_missing(label) for label in self.design.transition.labels])[index]
+        if self.design.sample_weight is not None:
+            is_named &= self.design.sample_weight > 0
+        if np.bincount(index[is_named], minlength=1).max() < 2:
+            return True  # there is no label to see again
+        if not isinstance(self.folds, str):
+            tested = [(index[train], test[is_named[test]]) for train, test in self.folds]
+            return any(np.isin(index[test], seen).any() for seen, test in tested)
+        rows = np.arange(len(index)) if groups is None else groups.group_index
+        pairs = np.unique(np.column_stack([index, rows])[is_named], axis=0)
+        return bool(np.bincount(pairs[:, 0]).max() > 1)
+
     def _label_counts(self):
         return np.bincount(self.design.label_index[self.design.row_counts > 0])
 
@@ -264,7 +282,8 @@ def choose_rounds(training: Training, model: LabelModel, calibrate) -> Rounds:
     if training.n_drawn() < MIN_ROWS:
         return Rounds(0)
     splits = list(_held_out_rows(training))
-    if not splits or not all(training.part(rows).has_two_labels() for rows, _ in splits):
+    learned = [training.part(rows) for rows, _ in splits]
+    if not learned or not all(p.has_two_labels() and p.sees_labels_again() for p in learned):
         return Rounds(0)
     with warnings.catch_warnings():  # the fit to labels has warned already
         warnings.simplefilter("ignore")
