@@ -217,7 +217,7 @@ def test_a_label_that_would_vanish_stays_with_all_rows_of_its_group():
 
 
 def test_rounds_are_chosen_with_copies_and_folds_that_know_nothing_of_them():
-    rows = np.repeat(np.random.default_rng(0).standard_normal((60, 4)), 10, axis=0)
+    rows = np.repeat(np.random.default_rng(0).standard_normal((200, 4)), 3, axis=0)
     labels = (rows[:, 0] > 0).astype(int)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)  # most rows have copies in two folds
     clf = DecoupledClassifier(GaussianNB(), cv=folds, random_state=0).fit(rows, labels)

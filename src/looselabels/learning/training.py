@@ -282,8 +282,8 @@ def choose_rounds(training: Training, model: LabelModel, calibrate) -> Rounds:
     if training.n_drawn() < MIN_ROWS:
         return Rounds(0)
     splits = list(_held_out_rows(training))
-    learned = [training.part(rows) for rows, _ in splits]
-    if not learned or not all(p.has_two_labels() and p.sees_labels_again() for p in learned):
+    learned = (training.part(rows) for rows, _ in splits)
+    if not splits or not all(p.has_two_labels() and p.sees_labels_again() for p in learned):
         return Rounds(0)
     with warnings.catch_warnings():  # the fit to labels has warned already
         warnings.simplefilter("ignore")
