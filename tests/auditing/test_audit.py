@@ -937,7 +937,8 @@ def test_new_rows_whose_features_say_nothing_have_no_count_of_wrong_labels():
 def test_copies_among_new_rows_count_once():
     clf, X, y = new_rows()
     once, thrice = audit(clf, y, X), audit(clf, np.tile(y, 3), np.tile(X, (3, 1)))
-    assert (once.copies_per_row, thrice.copies_per_row) == (1, 3)
+    assert once.groups is None
+    assert thrice.groups.copies_per_row(np.ones(900)) == 3
     (copies,) = (finding for finding in thrice.findings if finding.kind == "copies")
     assert copies.words.startswith("600 of 900 rows are copies of other rows.")
     assert thrice.label_accuracy == pytest.approx(once.label_accuracy)
@@ -947,14 +948,14 @@ def test_equal_probabilities_of_another_model_are_copies_only_if_you_say_so():
     clf, X, y = new_rows()
     given, names = np.tile(clf.predict_label_proba(X).round(1), (3, 1)), np.tile(np.arange(300), 3)
     y, other = np.tile(y, 3), DecoupledClassifier(noise=0.1)
-    assert audit(other.fit_from_proba(given, y), y, given).copies_per_row == 1
+    assert audit(other.fit_from_proba(given, y), y, given).groups is None
     t = Transition.identity([0, 1]).with_noise(0.1)
     for found in (
         audit(other, y, given, copies=names),
         audit(other.fit_from_proba(given, y, copies=names), y),
         audit(label_proba=given, labels=y, transition=t, copies=names),
     ):
-        assert found.copies_per_row == 3
+        assert found.groups.copies_per_row(np.ones(900)) == 3
         (copies,) = (finding for finding in found.findings if finding.kind == "copies")
         assert copies.words.startswith("600 of 900 rows are copies of other rows. Copies count")
         assert "specify copies with a different value for each row" in copies.words
@@ -974,7 +975,7 @@ def test_copies_that_were_specified_widen_intervals_as_fewer_rows_do():
 def test_copies_can_be_denied_but_not_changed_after_a_fit():
     clf, X, y = new_rows()
     rows = np.tile(np.arange(300), 3)
-    assert audit(clf, y[rows], X[rows], copies=range(900)).copies_per_row == 1
+    assert audit(clf, y[rows], X[rows], copies=range(900)).groups is None
     with pytest.raises(ValueError, match=r"copies cannot be combined with \(clf, y\)"):
         audit(clf, y[:200], copies=range(200))
     with pytest.raises(ValueError, match="copies has 3 values; X has 300 rows"):
@@ -1089,7 +1090,7 @@ def test_explicit_groups_do_not_reduce_the_evidence():
     widths = [np.ptp(wrong_labels(clf, X, y)[0])]
     found = audit(clf.fit(X, y, groups=np.arange(90) // 3), y)
     widths.append(found.summary()["wrong"]["high"] - found.summary()["wrong"]["low"])
-    assert found.copies_per_row == 1
+    assert found.groups.copies_per_row(np.ones(90)) == 1
     assert not any(finding.found for finding in found.findings if finding.kind == "copies")
     assert widths[0] == widths[1]
 

@@ -231,7 +231,7 @@ def test_copies_are_found_in_groups_too_and_are_in_one_group():
     for found in (kept, joined):
         assert_array_equal(found.copy_index, np.tile(np.arange(120), 3))
         assert found.n_copies == 240
-        assert found.copies_per_row == 3
+        assert found.copies_per_row(np.ones(360)) == 3
         assert_allclose(found.count_once(np.zeros(360, int), np.ones(360)), np.arange(360) < 120)
 
 
@@ -290,10 +290,10 @@ def test_copies_count_once_and_move_no_weight_between_labels(rows):
     counts = groups.count_once(labels, weight)
     for group in np.unique(index):
         own = index == group
-        n_weighted = max(np.count_nonzero(weight[own]), 1)
+        repeats = min(max(weight[own].sum(), 1), max(np.count_nonzero(weight[own]), 1))
         for label in range(3):
             rows_of = own & (labels == label)
-            assert_allclose(counts[rows_of].sum(), weight[rows_of].sum() / n_weighted)
+            assert_allclose(counts[rows_of].sum(), weight[rows_of].sum() / repeats)
             assert np.count_nonzero(counts[rows_of]) <= 1
     assert groups.n_copies == len(rows) - len(np.unique(index))
     assert RowGroups(index).count_once(labels, weight) is weight
@@ -304,6 +304,16 @@ def test_a_copy_of_weight_zero_is_as_good_as_absent():
     groups = RowGroups(copies, copies)
     counts = groups.count_once(np.zeros(4, int), np.array([1.0, 0.0, 1.0, 3.0]))
     assert_array_equal(counts, [1, 0, 2, 0])
+    assert groups.copies_per_row(np.array([1.0, 0.0, 1.0, 0.0])) == 1
+
+
+def test_parts_of_a_row_that_add_up_to_one_repeat_nothing():
+    rows = np.repeat(np.arange(50), 2)
+    groups, weight = RowGroups(rows, rows), np.tile([0.8, 0.2], 50)
+    counts = groups.count_once(np.tile([0, 1], 50), weight)
+    assert_allclose(counts, weight)
+    assert groups.copies_per_row(weight) == pytest.approx(1)
+    assert groups.copies_per_row(np.ones(100)) == 2
 
 
 def test_the_design_effect_is_that_of_a_mean_over_rows():
@@ -311,5 +321,5 @@ def test_the_design_effect_is_that_of_a_mean_over_rows():
     sizes = np.array([1] * 50 + [4] * 10)
     groups = RowGroups(np.zeros(90, int), np.repeat(np.arange(60), sizes))
     means = [np.repeat(rng.standard_normal(60), sizes).mean() for _ in range(20_000)]
-    assert np.var(means) * 90 == pytest.approx(groups.copies_per_row, rel=0.03)
-    assert RowGroups(groups.group_index).copies_per_row == 1
+    assert np.var(means) * 90 == pytest.approx(groups.copies_per_row(np.ones(90)), rel=0.03)
+    assert RowGroups(groups.group_index).copies_per_row(np.ones(90)) == 1

@@ -36,7 +36,7 @@ from looselabels.estimation.sampling import sample_rows
 from looselabels.estimation.weighting import weighted_transition
 from looselabels.inference import condition_on_label, given_label_proba, label_mass
 from looselabels.learning.classifier import DecoupledClassifier
-from looselabels.learning.copies import group_rows, specified_copies
+from looselabels.learning.copies import RowGroups, group_rows, specified_copies
 from looselabels.learning.decoupling import insert_known
 from looselabels.learning.label_model import LabelModel, LabelScores
 from looselabels.learning.out_of_sample import PrecomputedProba
@@ -147,8 +147,9 @@ def audit(
         clf = clf[-1]
     check_is_fitted(clf, "converged_")
     if getattr(clf, "annotators_", None) is not None:
-        if decisions is not None:
-            raise ValueError("decisions cannot be combined with several answers per row.")
+        for name, value in (("decisions", decisions), ("copies", copies)):
+            if value is not None:
+                raise ValueError(f"{name} cannot be combined with several answers per row.")
         # the type of the result follows from y, which a type checker does not see
         return audit_answers(clf, y, X, random_state=random_state)  # type: ignore[return-value]
     index, known = clf.transition_.label_index(y), None
@@ -181,7 +182,7 @@ def audit(
         **_skill_of_audit(skills),
         share_infeasible=_share_infeasible(clf.label_scores_, clf.calibration_, model),
         findings=tuple(diagnose(clf, y)),
-        copies_per_row=1.0 if groups is None else groups.copies_per_row,
+        groups=groups,
         sample_weight=clf.sample_weight_,
         candidate_losses=clf.candidate_losses_,
         class_index=clf.label_scores_.class_index,
@@ -202,13 +203,13 @@ def audit_new_rows(
 ) -> "Audit":
     """Return the audit of rows that were not in the fit, from their predicted p(class | x)."""
     model, transition = clf.label_model_, clf.transition_.proba
+    given_label = condition_on_label(class_proba, transition, label_index)  # checks their lengths
     counts = np.ones(len(label_index))
     scores = LabelScores(
         class_proba @ transition, label_index, None, None,
         counts=counts if groups is None else groups.count_once(label_index, counts),
         groups=groups,
     )  # fmt: skip
-    given_label = condition_on_label(class_proba, transition, label_index)
     return Audit(
         model,
         label_index,
@@ -217,7 +218,7 @@ def audit_new_rows(
         bool(clf.converged_),
         **_skill_of_audit(skills_of(model, scores)),
         findings=tuple(diagnose_new_rows(model, scores)),
-        copies_per_row=1.0 if groups is None else groups.copies_per_row,
+        groups=groups,
         class_index=class_index,
         random_state=random_state,
     )
@@ -262,7 +263,7 @@ class Audit:
     source_accuracy: dict = field(default_factory=dict)  #: the same within each of merged data sets
     share_infeasible: float | None = None  #: rows whose p(label | x) no class distribution explains
     findings: tuple[Finding, ...] = ()  #: tests of the assumptions; see `diagnose`
-    copies_per_row: float = 1.0  #: by which copies reduce the evidence; see `RowGroups`
+    groups: RowGroups | None = None  #: copies of rows, which reduce the evidence
     sample_weight: np.ndarray | None = None  #: for shares and calibration; rows count once
     candidate_losses: dict | None = None  #: log-loss of the labels by each candidate estimator
     class_index: np.ndarray | None = None  #: of rows whose class is known, −1 elsewhere
@@ -534,13 +535,15 @@ class Audit:
 
     def _draw(self, counts, by_rows=False):
         is_always_right = ~can_be_wrong(self.transition)
-        mass = self._label_mass(counts) / self.copies_per_row  # as much evidence as there is
+        counts = np.broadcast_to(np.asarray(counts, float), len(self.label_index))
+        repeats = 1.0 if self.groups is None else self.groups.copies_per_row(counts)
+        mass = self._label_mass(counts) / repeats  # as much evidence as there is
         if by_rows:  # rows that were chosen, whose labels do not follow the transition
             proba, seed = self.transition.proba, self.random_state
             drawn = draw_from_mass(mass, proba, is_always_right, random_state=seed)
         else:
             drawn = draw(self.model, mass, is_always_right, random_state=self.random_state)
-        return drawn._replace(label_mass=drawn.label_mass * self.copies_per_row)
+        return drawn._replace(label_mass=drawn.label_mass * repeats)
 
     def _label_mass(self, counts):
         """Return how many rows of each class have each label if each row counts `counts` times."""

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from looselabels._names import in_label_order, listed, read_classes
 from looselabels._rows import on_simplex
 from looselabels._validation import (
+    as_counts,
     as_numpy,
     check_row_stochastic,
     check_scores,
@@ -236,12 +237,13 @@ def _copies_finding(scores, were_fitted):
 
     `groups` of `DecoupledClassifier.fit`, or `copies` where nothing is fitted, can deny them.
     """
-    n_copies = 0 if scores.groups is None else scores.groups.n_copies
-    if not n_copies:
+    groups, weight = scores.groups, scores.sample_weight
+    weight = np.ones(len(scores.label_index)) if weight is None else as_counts(weight)
+    if groups is None or round(groups.copies_per_row(weight), 6) == 1:
         return Finding("copies", False, None, "No row was treated as a copy of another row.")
     treated, name = ("were kept together, and ", "groups") if were_fitted else ("", "copies")
     words = (
-        f"{n_copies:,} of {len(scores.label_index):,} rows are copies of other rows. Copies "
+        f"{groups.n_copies:,} of {len(scores.label_index):,} rows are copies of other rows. Copies "
         f"{treated}count once in estimates. If equal rows are not copies, specify {name} with a "
         "different value for each row."
     )
@@ -249,13 +251,13 @@ def _copies_finding(scores, were_fitted):
 
 
 def _candidates_finding(model, rivals):
-    """Report whether the best model alone finds the noise that all models together find."""
+    """Report whether the best model that was not used finds the noise that was found."""
     used = model.wrong_share_interval
     for name, (low, high) in rivals.items() if used is not None else ():
         if low > used[1] or high < used[0]:
             words = (
-                f"{MODELS[name].capitalize()} alone predicts the labels about as well as several "
-                f"models together, but finds {_range(low, high)} of the labels wrong instead of "
+                f"{MODELS[name].capitalize()} alone predicts the labels about as well as what was "
+                f"used, but finds {_range(low, high)} of the labels wrong instead of "
                 f"{_range(*used)}. Labels look wrong where a model does not fit: check some of "
                 "them before you rely on the number."
             )
@@ -274,8 +276,8 @@ def _estimator_finding(losses):
     words = (
         f"{MODELS[best].capitalize()} predicts the labels much better than your estimator: the "
         f"log-loss is {losses[best]:.2g} instead of {own:.2g}. How often labels are wrong was "
-        "estimated with both, but doubts and suggestions are those of your estimator. Consider "
-        "estimator=None."
+        "estimated with all models together, but doubts and suggestions are those of your "
+        "estimator. Consider estimator=None."
     )
     return Finding("estimator", True, None, words)
 

@@ -68,16 +68,15 @@ class RowGroups(NamedTuple):
         """How many rows are copies of an earlier row."""
         return 0 if self.copy_index is None else len(self.sizes) - int(self.copy_index.max()) - 1
 
-    @property
-    def copies_per_row(self) -> float:
-        """By what factor copies reduce the evidence of all rows: Kish's design effect.
+    def copies_per_row(self, weight) -> float:
+        """Return by what factor copies reduce the evidence of all rows: Kish's design effect.
 
         A mean over rows has the variance of a mean over n / factor rows without copies.
         """
-        return float(self.sizes.mean())
+        return float(np.average(self._repeats(weight), weights=weight)) if weight.any() else 1.0
 
     def count_once(self, label_index, weight) -> np.ndarray:
-        """Return weights that divide each row by the number of its copies with positive weight.
+        """Return weights in which all copies of a row count as one row.
 
         The copies of a row that have the same label are the same evidence: the first of them gets
         their weight, and the others get 0. Weights of groups that are not copies are unchanged.
@@ -89,8 +88,18 @@ class RowGroups(NamedTuple):
         """
         if self.copy_index is None:
             return weight
-        n_weighted = np.maximum(np.bincount(self.copy_index, weight > 0), 1)
-        return self.move_to_first(label_index, weight / n_weighted[self.copy_index])
+        return self.move_to_first(label_index, weight / self._repeats(weight))
+
+    def _repeats(self, weight) -> np.ndarray:
+        """Return how many times the evidence of each row is repeated by its copies.
+
+        It is their number; copies without weight repeat nothing, and neither do parts of one row,
+        such as soft labels, whose weights add up to 1.
+        """
+        if self.copy_index is None:
+            return np.ones(len(weight))
+        total, number = (np.bincount(self.copy_index, part) for part in (weight, weight > 0))
+        return np.clip(total, 1, np.maximum(number, 1))[self.copy_index]
 
     def move_to_first(self, label_index, weight) -> np.ndarray:
         """Return weights in which the first of all copies with the same label stands for them.
