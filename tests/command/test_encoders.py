@@ -111,7 +111,8 @@ def test_a_column_of_dates_with_several_words_is_noted(file):
 
 
 @pytest.mark.parametrize(
-    "style", ["{}%", "{} kg", "{}.5 kg", "-{}.5°C", "${}", "€ {}", "{}m²", "{} km/h"]
+    "style",
+    ["{}%", "{} kg", "{}.5 kg", "-{}.5°C", "${}", "€ {}", "-${}", "{} €", "{}$", "{}m²", "{} km/h"],
 )
 def test_numbers_with_a_unit_are_noted_and_no_identifier(style, file):
     cells = [style.format(i) for i in range(60)]
@@ -123,11 +124,25 @@ def test_numbers_with_a_unit_are_noted_and_no_identifier(style, file):
     ]
 
 
-@pytest.mark.parametrize("style", ["u{}@x.org", "A{}", "{}-B", "room {}", "10.0.0.{}"])
+@pytest.mark.parametrize("style", ["u{}@x.org", "A{}", "{}A", "{}-B", "room {}", "10.0.0.{}"])
 def test_codes_with_numbers_are_no_amounts(style):
     fitted = fit_column(column(*[style.format(i) for i in range(60)]), named=False)
     assert fitted.note == ""
     assert ("identifier" in fitted.why) == (" " not in style)
+
+
+def test_codes_that_repeat_are_amounts():
+    """No identifier, so a length in cm; the column is used in both cases."""
+    cells = [f"{i % 30}cm" for i in range(60)]
+    fitted = fit_column(column(*cells), named=False)
+    assert fitted.why == ""
+    assert "because its numbers have a unit, as in '0cm'" in fitted.note
+
+
+def test_a_column_that_is_ignored_has_no_note():
+    """That its numbers have a unit would be one sentence too many."""
+    fitted = fit_column(column(*["5 kg"] * 60), named=False)
+    assert (fitted.why, fitted.note) == ("every cell is '5 kg'", "")
 
 
 @pytest.mark.parametrize("number", ["5,123", "-0,5", "1,234.5", "12,345,678.", "1,5e-3"])

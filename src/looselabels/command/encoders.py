@@ -19,7 +19,9 @@ MIN_ROWS_OF_KIND = 10  # in fewer rows, a word among numbers or dates is no typi
 IS_TEXT = " If the column holds words, name it with --text (in Python: text=)."
 WITH_COMMA = r"^[+-]?(\d+(,\d+)?|\d{1,3}(,\d{3})+\.\d*|\d+\.\d+)([eE][+-]?\d+)?$"
 MIN_KEPT = 0.99  # of the different numbers must be different in float32 too
-AMOUNT = r"^([$€£¥]?) ?[+-]?\d[\d.,]* ?"  # a number, before its unit
+AMOUNT = r"^[+-]?([$€£¥]?) ?[+-]?\d[\d.,]* ?"  # a number, before its unit
+UNIT = r"([^\W\d_]{0,3}[%°²³/$€£¥]?[^\W\d_]{0,3})$"
+CODE = r"\d+[A-Za-z]+"  # such as 1000A, if it is different in each row
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers or dates
 MAX_CATEGORIES = 40
 N_HASHES, N_COMPONENTS, N_SAMPLES = 2**14, 20, 10_000  # of a text column
@@ -73,7 +75,8 @@ def fit_column(column: Column, named: bool) -> FittedColumn:
         return FittedColumn(name, why=f"it holds {cells.type}, which is not supported")
     _check_no_commas(column)
     note = _note_almost_numbers(column) or _note_almost_dates(column) or _note_unit(column)
-    return fit_text(column, named or bool(note))._replace(note=note)
+    found = fit_text(column, named or bool(note))
+    return found._replace(note="" if found.why else note)
 
 
 def fit_text(column: Column, named: bool) -> FittedColumn:
@@ -211,8 +214,10 @@ def _note_unit(column) -> str:
     """Return a note if most cells are numbers with the same unit, as in 12.5 kg or 12.5%."""
     cells = _without_missing(column.cells).drop_null()
     first = cells[0].as_py() if len(cells) else ""
-    found = re.match(AMOUNT + r"([^\W\d_]{0,3}[%°²³/]?[^\W\d_]{0,3})$", first)
+    found = re.match(AMOUNT + UNIT, first)
     if found is None or not any(found.groups()) or len(cells) < MIN_ROWS_OF_KIND:
+        return ""
+    if re.fullmatch(CODE, first) and len(cells.unique()) == len(cells):
         return ""
     same = pc.match_substring_regex(cells, AMOUNT + re.escape(found[2]) + "$")
     if 2 * pc.sum(same).as_py() <= len(cells):

@@ -337,7 +337,8 @@ def arrow_table(frame):
 def as_numbers(frame):
     """Return a table with a number in place of each cell; equal cells have equal numbers.
 
-    A single column, which may consist of texts, is returned as it is.
+    A single column, which may consist of texts, is returned as it is. None: cells of some column
+    cannot be compared, such as lists.
 
     Examples
     --------
@@ -348,7 +349,10 @@ def as_numbers(frame):
     if len(frame.columns) < 2:
         return frame
     columns = (column.combine_chunks() for column in arrow_table(frame).columns)
-    coded = [column.dictionary_encode(null_encoding="encode").indices for column in columns]
+    try:
+        coded = [column.dictionary_encode(null_encoding="encode").indices for column in columns]
+    except pa.ArrowNotImplementedError:
+        return None
     return np.column_stack([column.to_numpy(zero_copy_only=False) for column in coded])
 
 

@@ -189,7 +189,8 @@ def _find_copies(frame, labels, options):
             )
         return None
     unused = {labels.column, labels.source, options["id"]}
-    return copy_groups(as_numbers(frame[[name for name in frame if name not in unused]]))
+    numbers = as_numbers(frame[[name for name in frame if name not in unused]])
+    return None if numbers is None else copy_groups(numbers)
 
 
 def _features(frame, label, options):
