@@ -820,6 +820,8 @@ def _shares(mass):
 def _columns_by_data_set(transition) -> list[np.ndarray]:
     """Return the columns of the labels of each of merged data sets; otherwise all, together."""
     names = [data_set(label, transition.classes) for label in transition.labels]
+    if None in names:  # `combine` gives every label the name of its data set
+        return [np.arange(len(names))]
     return [np.flatnonzero([other == name for other in names]) for name in dict.fromkeys(names)]
 
 
