@@ -56,6 +56,8 @@ SAID = {  # by the library, and by the command
     "estimates all of the noise, but the design has some.",
     "If you know the share of wrong labels, specify it as noise, such as 0.1.": "If you know the "
     "share of wrong labels, pass it as in --noise 0.1.",
+    "A forest is much better than your estimator. Consider estimator=None.": "A forest is much "
+    "better than your --model. Consider --model auto.",
     "Column 'y' holds a noise of 0.1.": "Column 'y' holds a noise of 0.1.",
 }
 

@@ -56,6 +56,8 @@ OPTIONS = (
         r"Specify the share of each class that is labeled: Transition\.partial\(.*?\)",
         "If you know the share of each class, specify it with --class-share",
     ),
+    (r"\b(Y|y)our estimator\b", r"\1our --model"),
+    (r"\bestimator=None\b", "--model auto"),
     (r"Another estimator or another transition may", "Another --model or --design may"),
 )
 

@@ -144,10 +144,12 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     noise : float, str or None, default=None
         How often labels are wrong. A rate is added to `transition` (`Transition.with_noise`). With
         `negative` it is the share of the rows with each label that belong to any other class.
-        "estimate" estimates rates and directions from the data. A method of `estimate_transition`
-        such as "calibrated" can also be named. To estimate noise, the transition must have none.
-        None is "estimate", but 0 if `transition` or a finite `strength` is specified, or a method
-        as `class_prior`. Pass 0 if you know that labels are right.
+        "estimate" estimates rates and directions from the data: from `estimator`, a forest and a
+        linear model together, because right labels look wrong where a single model does not fit. A
+        method of `estimate_transition` such as "calibrated" can also be named. To estimate noise,
+        the transition must have none. None is "estimate", but 0 if `transition` or a finite
+        `strength` is specified, or a method as `class_prior`. Pass 0 if you know that labels are
+        right.
     strength : float, default=inf
         Prior pseudocount per class for the transition. inf keeps the transition fixed; with a
         finite number it is inferred together with the classes, as in the paper. With several
@@ -227,11 +229,12 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         Estimates p(label | x), fitted to all rows; a `BalancedDraws` of `estimator` if draws were
         used (see `refit`).
     candidate_losses_ : dict or None
-        For ``estimator=None``: the out-of-sample log-loss of the labels by each candidate, "forest"
-        and "linear".
+        The out-of-sample log-loss of the labels by each model, if there are several: "forest",
+        "linear", and "estimator" for the one that you passed.
     rival_wrong_shares_ : dict
-        If noise was estimated: the range of the share of wrong labels by each candidate that was
-        not used, but predicts the labels about as well. `diagnose` says whether they disagree.
+        If noise was estimated: the range of the share of wrong labels by the best single model, by
+        its name, if it predicts the labels about as well as the models that noise was estimated
+        from. `diagnose` says whether they disagree.
     class_estimator_ : estimator or None
         Estimates p(class | x) after a `refit`; `predict_proba` then uses it.
     n_fit_rows_ : int
@@ -510,9 +513,12 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             return found
         self.n_fit_rows_ = len(rows)
         scores = score_all_rows(found.estimator, X, design, rows, found.scores)
-        single = {name: weigh_sample(design, rows, part) for name, part in found.single.items()}
-        pooled = weigh_sample(design, rows, found.pooled) if single else scores
-        return Scored(None, found.estimator, scores, pooled, single)
+
+        def of_all_rows(part):  # only the model that is used has predicted all rows
+            return scores if part is found.scores else weigh_sample(design, rows, part)
+
+        single = {name: of_all_rows(part) for name, part in found.single.items()}
+        return Scored(None, found.estimator, scores, of_all_rows(found.pooled), single)
 
     def _check_for_dask(self, design, fit_params):
         """Raise if a parameter cannot be used with an estimator that is trained on Dask."""
@@ -541,13 +547,13 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             if not (may_draw and _needs_pool(estimator, design) and is_table_of_numbers(X)):
                 training, fitted, scores = trained[OWN_MODEL]
                 return Scored(training, fitted, scores, scores, {})
-            fit_params = {"groups": fit_params["groups"]}  # others are for the user's estimator
         models = {"forest": self._default_forest()}
         if self.cv != OWN:
             models["linear"] = linear_model(X)
         # a linear model is much faster than a forest, unless there are very many columns
+        is_extra = self.estimator is not None
         for name, model in each(models.items(), 1.1 if len(models) > 1 else 1):
-            training = self._training(model, X, y, design, fit_params, cv, report)
+            training = self._training(model, X, y, design, fit_params, cv, report, is_extra)
             if not trained or training.has_two_labels():  # a linear model needs two
                 trained[name] = training, *training.score()
         single = {name: scores for name, (*_, scores) in trained.items()}
@@ -558,10 +564,13 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         pooled = pool_scores(list(single.values())) if _needs_pool(estimator, design) else scores
         return Scored(training, fitted, scores, pooled, single)
 
-    def _training(self, estimator, X, y, design, fit_params, cv, report):
-        """Return the rows, folds and parameters that an estimator is fitted with."""
+    def _training(self, estimator, X, y, design, fit_params, cv, report, is_extra=False):
+        """Return the rows, folds and parameters that an estimator is fitted with.
+
+        An extra model is fitted next to the user's estimator, and takes no parameters of its fit.
+        """
         groups = fit_params.get("groups")
-        fit_params, split_params = self._route(estimator, design, fit_params)
+        fit_params, split_params = self._route(estimator, design, fit_params, is_extra)
         weights, folds, seed = None, [], self.random_state
         if not isinstance(estimator, FrozenEstimator):
             index, weights = design.label_index, design.training_weights
@@ -813,8 +822,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             forest.set_fit_request(sample_weight=True)
         return forest
 
-    def _route(self, estimator, design, fit_params):
-        """Return what is passed to the fit of the estimator, and what to the splitter."""
+    def _route(self, estimator, design, fit_params, is_extra=False):
+        """Return what is passed to the fit of the estimator, and what to the splitter.
+
+        An extra model gets weights only: all other parameters are for the user's estimator.
+        """
         sample_weight, label_weights = design.sample_weight, design.label_weights
         fit_params = {name: value for name, value in fit_params.items() if value is not None}
         if get_config()["enable_metadata_routing"]:
@@ -827,6 +839,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             split = {name: value for name, value in fit_params.items() if name == "groups"}
             if sample_weight is not None:
                 _pass_weight(estimator, fit, sample_weight)
+        if is_extra:
+            fit = {name: value for name, value in fit.items() if name == weight_name(estimator)}
         if label_weights is not None:
             row_weights = label_weights[design.label_index]
             fit[weight_parameter(estimator)] = multiply_weights(sample_weight, row_weights)
@@ -928,10 +942,11 @@ def _wrong_shares(design, scored):
     Only if it predicts the labels about as well as the scores that noise was estimated from.
     """
     others = {name: one for name, one in scored.single.items() if one is not scored.pooled}
+    if design.noise_method != "estimate" or not others:
+        return {}
     losses = {name: scores.log_loss() for name, scores in others.items()}
-    best = min(losses, key=lambda name: losses[name], default=None)
-    is_close = best is not None and losses[best] < CLOSE * scored.pooled.log_loss()
-    if design.noise_method != "estimate" or not is_close:
+    best = min(losses, key=lambda name: losses[name])
+    if losses[best] >= CLOSE * scored.pooled.log_loss():
         return {}
     with warnings.catch_warnings():  # the model that is used warns of the same
         warnings.simplefilter("ignore")

@@ -4,6 +4,7 @@ Text and other sparse or wide data are predicted better by a linear model than b
 the two predicts the labels better is decided by the labels themselves, out of sample.
 """
 
+import numpy as np
 from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.impute import SimpleImputer
@@ -36,8 +37,8 @@ def is_table_of_numbers(X) -> bool:
     >>> is_table_of_numbers([[1.0, float("nan")]]), is_table_of_numbers(["a text"])
     (True, False)
     """
-    try:
-        check_array(X, accept_sparse=True, ensure_all_finite="allow-nan")
-    except ValueError:
+    try:  # a forest needs single precision
+        check_array(X, accept_sparse=True, dtype=np.float32, ensure_all_finite="allow-nan")
+    except (TypeError, ValueError):
         return False
     return True

@@ -174,7 +174,7 @@ def choose_folds(estimator, cv, X, y, label_index, split_params, random_state, g
     if isinstance(cv, Integral):
         together = None if groups is None else groups.group_index
         return list(LabelStratifiedKFold(int(cv), random_state=random_state).split(X, y, together))
-    folds = list(cv.split(X, label_index, **split_params) if hasattr(cv, "split") else cv)
+    folds = list(cv.split(X, label_index, **split_params)) if hasattr(cv, "split") else cv
     rows = np.arange(len(label_index))
     try:
         folds = [(rows[train], rows[test]) for train, test in folds]  # masks become row numbers
