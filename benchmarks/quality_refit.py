@@ -1,7 +1,7 @@
 """How often a model should learn the classes, and which estimator predicts the labels best.
 
 python benchmarks/quality_refit.py [--quick] [--jobs N] [--samples FOLDER]
-    [--only noise|audit|sure]
+    [--only noise|audit|sure|pool]
 
 Four tables on the development data of benchmarks/quality: macro-F1 with 0 to 3 rounds of learning
 the classes and with the number that `refit=True` chooses; the out-of-sample log-loss of the labels
@@ -11,7 +11,10 @@ all data and all kinds of labels for which noise is estimated by default: the co
 on the test half too. `--only audit` shows what a refit changes for wrong labels, without and with
 it: how many labels are right after correction, AUPRC of the doubts, and the relative error of the
 count. `--only sure` shows macro-F1 if models learn the classes from all rows, and if held-out rows
-may choose to leave out rows that are not sure, on the development data.
+may choose to leave out rows that are not sure, on the development data. `--only pool` shows what
+changes if noise is estimated from the estimator, a forest and a linear model together, and not from
+the best of them alone, without a refit: the share of labels that are right after correction, the
+relative error of the count of wrong labels, the share of rows that are flagged, and macro-F1.
 """
 
 import sys
@@ -55,6 +58,7 @@ WRONG = (
     "human-40",
 )  # fmt: skip
 OF_AUDITS = ("corrected", "auprc", "count_error")
+OF_POOLS = ("corrected", "count_error", "flagged")
 ROUNDS = (0, 1, 2, 3, True)
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)
 
@@ -149,6 +153,20 @@ def compare_rows(problem, seed):
     return lines
 
 
+def compare_pool(problem, seed):
+    """Return scores if noise is estimated from one model, and if from all models together."""
+    lines = {}
+    for base, estimator in bases(seed).items():
+        found = []
+        for needs_pool in (False, True):  # what the library decides by this function
+            with mock.patch.object(classifier, "_needs_pool", return_value=needs_pool):
+                answered = answer(problem, estimator, seed, refit=False)
+            found.append(metrics.score(problem, answered))
+        for score in (*OF_POOLS, "macro_f1"):
+            lines[f"{base}: {score}"] = [one.get(score, np.nan) for one in found]
+    return lines
+
+
 def run(data, kind, seed, compared):
     """Return some comparisons of one problem."""
     problem = problems.make(kind, data, problems.counts_of(kind, data)[1], seed)
@@ -161,6 +179,7 @@ PAIRS = {
     "noise": (NAMES, RIGHT, compare_noise),
     "audit": (NAMES, WRONG, compare_audits),
     "sure": (DEVELOPMENT, KINDS, compare_rows),
+    "pool": (NAMES, (*WRONG, "clean", "overlap"), compare_pool),
 }
 
 
@@ -183,7 +202,7 @@ def print_one_table(samples, names, kinds, compare, *, seeds, jobs, quick):
     """Print one table of pairs, and means over the data."""
     names, kinds = (DEVELOPMENT[:1], kinds[:1]) if quick else (names, kinds)
     found = run_all(names, 1 if quick else seeds, kinds, samples, jobs, (compare,))
-    print_means(found, all_bases=compare is not compare_audits)
+    print_means(found, all_bases=compare not in (compare_audits, compare_pool))
 
 
 def print_tables(samples, *, seeds, jobs, quick):

@@ -153,7 +153,7 @@ def neg_label_log_loss(estimator, X, y, sample_weight=None):
     >>> from looselabels import DecoupledClassifier
     >>> X = [[weight] for weight in range(12)]
     >>> y = ["cat", "cat", None] * 2 + ["dog", "dog", None] * 2
-    >>> clf = DecoupledClassifier(LogisticRegression(), cv=2, random_state=0).fit(X, y)
+    >>> clf = DecoupledClassifier(LogisticRegression(), noise=0, cv=2).fit(X, y)
     >>> round(neg_label_log_loss(clf, X, y), 1)
     -0.7
     """

@@ -189,7 +189,8 @@ def test_progress_is_told_in_words_and_to_callbacks(capsys):
     if hasattr(clf, "set_callbacks"):
         clf.set_callbacks(Counter())
     clf.fit(X_PETS, HALF)
-    told = ["fitted to all rows", "fold 1 of 3", "fold 2 of 3", "fold 3 of 3"]
+    own = ["fitted to all rows", "fold 1 of 3", "fold 2 of 3", "fold 3 of 3"]
+    told = own + [f"{step} ({name})" for name in ("forest", "linear") for step in own]
     assert [line.split("] ")[1] for line in capsys.readouterr().out.splitlines()[1:]] == told
     if hasattr(clf, "set_callbacks"):
         assert steps == ["setup", *told, "teardown"]
@@ -482,7 +483,7 @@ def test_copies_change_the_weight_of_evidence_only(estimator):
     once, twice = (
         DecoupledClassifier(
             estimator,
-            cv=[tuple(np.tile(r, n) for r in f) for f in folds] if needs_folds else None,
+            cv=[tuple(np.tile(r, n) for r in f) for f in folds] if needs_folds else "oob",
             **settings,
         ).fit(np.tile(data.X, (n, 1)), np.tile(labels, n))
         for n in (1, 2)

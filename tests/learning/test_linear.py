@@ -2,16 +2,19 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn import config_context
 from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
 from looselabels import BalancedForestClassifier, DecoupledClassifier
+from looselabels.learning import classifier
 from looselabels.learning.linear import linear_model
 
 RNG = np.random.default_rng(0)
@@ -83,6 +86,47 @@ def test_a_model_that_does_not_fit_makes_no_label_wrong():
     clf = DecoupledClassifier(LogisticRegression(), refit=False, random_state=0).fit(X, y)
     assert clf.label_model_.wrong_share_interval[1] < 0.02
     assert clf.candidate_losses_["estimator"] > 5 * clf.candidate_losses_["forest"]
+
+
+@pytest.mark.parametrize("limit", [{}, {"max_fit_rows": 500}], ids=["all rows", "a sample"])
+def test_extra_models_learn_from_some_rows_and_a_review_does_not_forget_them(monkeypatch, limit):
+    monkeypatch.setattr(classifier, "MAX_EXTRA_ROWS", 400)
+    X = np.random.default_rng(0).uniform(-3, 3, (1200, 1))
+    y = (abs(X[:, 0]) < 1).astype(int)  # a third of the rows
+    clf = DecoupledClassifier(LogisticRegression(), refit=False, random_state=0, **limit).fit(X, y)
+    pooled, rows = clf._pooled
+    assert len(rows) == len(pooled.label_proba) == 400
+    assert_array_equal(pooled.label_index, clf.label_scores_.label_index[rows])
+    assert_allclose(pooled.label_shares(), clf.label_scores_.label_shares())
+    assert np.mean(abs(pooled.real([0, 1])[:, 1] - y[rows])) < 0.05
+    reviewed = clf.with_known_classes([y[0], *[None] * 1199])
+    for found in (clf, reviewed):
+        assert found.label_model_.wrong_share_interval[1] < 0.03
+
+
+def test_weights_that_add_up_to_one_are_those_of_whole_rows():
+    losses = [
+        DecoupledClassifier(refit=False, random_state=0)
+        .fit(LINE, ABOVE, sample_weight=weight)
+        .candidate_losses_
+        for weight in (None, np.full(300, 1 / 300))
+    ]
+    assert losses[0] == pytest.approx(losses[1])
+
+
+def test_rows_that_only_the_estimator_of_the_user_can_use_are_no_error():
+    rows = sparse.csr_array(LINE)
+    rows.data[::7] = np.nan
+    filled = make_pipeline(SimpleImputer(), LogisticRegression())
+    clf = DecoupledClassifier(filled, refit=False).fit(rows, ABOVE)
+    assert clf.candidate_losses_ is None
+    assert clf.score(rows, ABOVE) > 0.8
+
+
+def test_warnings_of_models_that_nobody_asked_for_are_not_shown():
+    """Counts are not scaled, so the linear model does not converge."""
+    rows = sparse.csr_array(np.random.default_rng(0).poisson(3, (300, 400)) * 100)
+    DecoupledClassifier(MultinomialNB(), refit=False).fit(rows, ABOVE)
 
 
 def test_out_of_bag_rows_leave_only_the_forest():

@@ -324,9 +324,9 @@ def test_one_row_of_each_label_is_enough():
 def test_folds_need_informative_labels():
     labels = partly(0.5)
     labels[100:] = None
-    first, others = np.arange(100), np.arange(100, len(TRAIN))
-    with pytest.raises(ValueError, match="Fold 1 of 2 trains on rows without an informative label"):
-        fitted(labels, cv=[(others, first), (first, others)])
+    first, second, others = np.split(np.arange(len(TRAIN)), (50, 100))
+    with pytest.raises(ValueError, match="Fold 1 of 3 trains on rows without an informative label"):
+        fitted(labels, cv=[(others, first), (first, second), (first, others)])
 
 
 def test_if_labeled_rows_have_no_weight_unlabeled_rows_are_kept():

@@ -25,7 +25,7 @@ from looselabels._dask import in_memory, is_dask
 from looselabels._names import as_column, check_distinct_columns, listed, read_column
 from looselabels._progress import each, steps
 from looselabels._renamed import warn_of_old_name
-from looselabels._validation import as_numpy, short_repr
+from looselabels._validation import as_counts, as_numpy, short_repr
 from looselabels.annotations import read_annotations
 from looselabels.estimation.calibration import Calibration, relative_to_shares
 from looselabels.estimation.noise import MAX_ROWS as NOISE_ROWS
@@ -72,7 +72,12 @@ from looselabels.learning.out_of_sample import (
     predicts_own_rows,
     weight_parameter,
 )
-from looselabels.learning.row_sample import choose_rows, score_all_rows, weigh_sample
+from looselabels.learning.row_sample import (
+    choose_rows,
+    score_all_rows,
+    scores_of_sample,
+    weigh_sample,
+)
 from looselabels.learning.training import (
     Rounds,
     Training,
@@ -102,6 +107,7 @@ OF_ANNOTATORS = (
     *("annotators_", "transitions_", "annotator_quality_"),
     *("annotation_design_", "annotator_inference_"),
 )
+MAX_EXTRA_ROWS = 5_000  # for models next to the user's; noise is estimated from 3,000 rows
 CLOSE = 1.02  # times the log-loss of all models together: a model alone is about as good
 
 
@@ -113,6 +119,7 @@ class Scored(NamedTuple):
     scores: LabelScores
     pooled: LabelScores  #: of all models together
     single: dict  #: the scores of each model by name, if there are several
+    pooled_rows: Any = None  #: those of `pooled` and `single`; None: all
 
 
 class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -145,11 +152,11 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         How often labels are wrong. A rate is added to `transition` (`Transition.with_noise`). With
         `negative` it is the share of the rows with each label that belong to any other class.
         "estimate" estimates rates and directions from the data: from `estimator`, a forest and a
-        linear model together, because right labels look wrong where a single model does not fit. A
-        method of `estimate_transition` such as "calibrated" can also be named. To estimate noise,
-        the transition must have none. None is "estimate", but 0 if `transition` or a finite
-        `strength` is specified, or a method as `class_prior`. Pass 0 if you know that labels are
-        right.
+        linear model together, because right labels look wrong where a single model does not fit;
+        these two learn from 5,000 rows at most. A method of `estimate_transition` such as
+        "calibrated" can also be named. To estimate noise, the transition must have none. None is
+        "estimate", but 0 if `transition` or a finite `strength` is specified, or a method as
+        `class_prior`. Pass 0 if you know that labels are right.
     strength : float, default=inf
         Prior pseudocount per class for the transition. inf keeps the transition fixed; with a
         finite number it is inferred together with the classes, as in the paper. With several
@@ -384,7 +391,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 begin("learning classes")
                 found = learn_in_rounds(training, scores, found, self.calibrate, rounds)
             self.n_rounds_ = rounds.number
-            return self._keep(scored.estimator, design, scores, found, scored.pooled)
+            self._pooled = scored.pooled._replace(remote=None), scored.pooled_rows
+            return self._keep(scored.estimator, design, scores, found)
 
     def fit_from_proba(
         self, label_proba, y, sample_weight=None, *, known_classes=None, copies=None
@@ -414,7 +422,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             self.n_fit_rows_ = 0
             scores = score_labels(design, label_proba)
             found = decouple(scores, model_labels(design, scores), self.calibrate)
-            return self._keep(estimator, design, scores, found, scores)
+            self._pooled = scores, None
+            return self._keep(estimator, design, scores, found)
 
     def with_known_classes(self, known_classes):
         """Return a copy that knows the classes of more training rows, without fitting estimators.
@@ -429,15 +438,16 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         design = self.label_design_.with_known_classes(known_classes)
         if design is self.label_design_:
             return self
-        scores, pooled = (
-            score_labels(design, old.label_proba, old.label_weights)
-            for old in (self.label_scores_, self._pooled)
-        )
+        pooled, rows = self._pooled
+        known = design.class_index if rows is None else design.class_index[rows]
+        pooled = pooled._replace(class_index=known)
+        scores = self.label_scores_._replace(class_index=design.class_index)
         found = decouple(scores, model_labels(design, pooled), self._calibrate)
         if self._learned is not None:
             power = self.class_calibration_.power  # labels of other rows have chosen it
             found = learn_classes(found, scores, lambda *_: self._learned, self._calibrate, power)
-        new = copy(self)._keep(self.estimator_, design, scores, found, pooled)
+        new = copy(self)._keep(self.estimator_, design, scores, found)
+        new._pooled = pooled, rows
         new.rival_wrong_shares_ = {}  # those of the fit do not know these classes
         return new
 
@@ -461,7 +471,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             begin("predicting labels")
             with explain_single_consensus(labels):
                 training, estimator, scores, *_ = self._choose_estimator(
-                    estimator, X, consensus, labels, fit_params, may_draw=False
+                    estimator, X, consensus, labels, fit_params, of_answers=True
                 )
             begin("learning classes")
             n_rounds = self.refit if training.can_learn_classes(max_rows=np.inf) else 0
@@ -518,7 +528,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             return scores if part is found.scores else weigh_sample(design, rows, part)
 
         single = {name: of_all_rows(part) for name, part in found.single.items()}
-        return Scored(None, found.estimator, scores, of_all_rows(found.pooled), single)
+        pooled, pooled_rows = of_all_rows(found.pooled), found.pooled_rows
+        if pooled is not scores:
+            pooled_rows = rows if pooled_rows is None else rows[pooled_rows]
+        return Scored(None, found.estimator, scores, pooled, single, pooled_rows)
 
     def _check_for_dask(self, design, fit_params):
         """Raise if a parameter cannot be used with an estimator that is trained on Dask."""
@@ -530,60 +543,94 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 f"rows; then {listed(given)} cannot be used."
             )
 
-    def _choose_estimator(self, estimator, X, y, design, fit_params, may_draw=True) -> Scored:
+    def _choose_estimator(self, estimator, X, y, design, fit_params, of_answers=False) -> Scored:
         """Fit the estimator, or the default one that predicts the labels best, and score it.
 
-        Our default models are also fitted next to an estimator of the user if something about the
-        labels is to be estimated: all models together estimate it better.
+        Our default models are also fitted next to an estimator of the user if noise is to be
+        estimated: all models together estimate it better. If the labels are a consensus
+        `of_answers`, there is one model only, because models learn again from better labels.
         """
-        report, self.candidate_losses_ = self._progress(), None
+        self.candidate_losses_, report = None, self._progress()
         cv = list(self.cv) if isinstance(self.cv, Iterator) else self.cv  # for all models
+        needs_pool = not of_answers and _needs_pool(estimator, design)
+        if self.estimator is None:
+            return self._choose_default(X, y, design, fit_params, cv, report, needs_pool)
+        training = self._training(estimator, X, y, design, fit_params, cv, report)
+        _check_labels_are_seen_again(training, fit_params)
+        if of_answers:
+            training = training._replace(may_draw=False)
+        training, fitted, scores = fit_alone_or_drawn(training)
+        if not needs_pool:
+            return Scored(training, fitted, scores, scores, {})
+        rows, extra = self._score_extra_models(X, y, design, fit_params, cv, report)
+        if not extra:
+            return Scored(training, fitted, scores, scores, {})
+        own = scores if rows is None else scores_of_sample(design, rows, scores)
+        single = {OWN_MODEL: own, **extra}
+        self.candidate_losses_ = {name: one.log_loss() for name, one in single.items()}
+        return Scored(training, fitted, scores, pool_scores(list(single.values())), single, rows)
+
+    def _choose_default(self, X, y, design, fit_params, cv, report, needs_pool) -> Scored:
+        """Fit the default models, and return the one that predicts the labels best."""
         trained: dict = {}
-        if self.estimator is not None:
-            training = self._training(estimator, X, y, design, fit_params, cv, report)
-            if not may_draw:
-                training = training._replace(may_draw=False)
-            trained[OWN_MODEL] = fit_alone_or_drawn(training)
-            if not (may_draw and _needs_pool(estimator, design) and is_table_of_numbers(X)):
-                training, fitted, scores = trained[OWN_MODEL]
-                return Scored(training, fitted, scores, scores, {})
+        for name, model in self._default_models(X, design):
+            told = partial(_report_of, name, report)
+            training = self._training(model, X, y, design, fit_params, cv, told)
+            if not trained:
+                _check_labels_are_seen_again(training, fit_params)
+            elif not training.can_predict_labels():
+                continue
+            trained[name] = training, *training.score()
+        single = {name: scores for name, (*_, scores) in trained.items()}
+        self.candidate_losses_ = {name: scores.log_loss() for name, scores in single.items()}
+        best = min(single, key=self.candidate_losses_.__getitem__)
+        training, fitted, scores = trained[best]
+        pooled = pool_scores(list(single.values())) if needs_pool else scores
+        return Scored(training, fitted, scores, pooled, single)
+
+    def _score_extra_models(self, X, y, design, fit_params, cv, report) -> tuple:
+        """Return some rows (None: all) and what each default model says of them out of sample.
+
+        Nobody asked for these models, so they take a bounded time, and what they cannot learn from
+        is no error.
+        """
+        rows, scored = self._sample_rows(design, MAX_EXTRA_ROWS), {}
+        for name, model in self._default_models(X, design):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                told = partial(_report_of, name, report)
+                training = self._training(model, X, y, design, fit_params, cv, told, is_extra=True)
+                if rows is not None:
+                    training = training.part(rows)._replace(report=training.report)
+                if is_table_of_numbers(training.X) and training.can_predict_labels():
+                    _, scores = training.score()
+                    scored[name] = scores if rows is None else weigh_sample(design, rows, scores)
+        return rows, scored
+
+    def _default_models(self, X, design):
+        """Yield the names of the default models, and the models."""
         models = {"forest": self._default_forest()}
         if self.cv != OWN:
-            models["linear"] = linear_model(X)
+            models["linear"] = linear_model(X, design.mean_copies)
         # a linear model is much faster than a forest, unless there are very many columns
-        is_extra = self.estimator is not None
-        for name, model in each(models.items(), 1.1 if len(models) > 1 else 1):
-            training = self._training(model, X, y, design, fit_params, cv, report, is_extra)
-            if not trained or training.has_two_labels():  # a linear model needs two
-                trained[name] = training, *training.score()
-        single = {name: scores for name, (*_, scores) in trained.items()}
-        losses = {name: scores.log_loss() for name, scores in single.items()}
-        self.candidate_losses_ = losses
-        best = OWN_MODEL if OWN_MODEL in losses else min(losses, key=lambda name: losses[name])
-        training, fitted, scores = trained[best]
-        pooled = pool_scores(list(single.values())) if _needs_pool(estimator, design) else scores
-        return Scored(training, fitted, scores, pooled, single)
+        yield from each(models.items(), 1.1 if len(models) > 1 else 1)
 
     def _training(self, estimator, X, y, design, fit_params, cv, report, is_extra=False):
         """Return the rows, folds and parameters that an estimator is fitted with.
 
         An extra model is fitted next to the user's estimator, and takes no parameters of its fit.
         """
-        groups = fit_params.get("groups")
         fit_params, split_params = self._route(estimator, design, fit_params, is_extra)
         weights, folds, seed = None, [], self.random_state
         if not isinstance(estimator, FrozenEstimator):
             index, weights = design.label_index, design.training_weights
             folds = choose_folds(estimator, cv, X, y, index, split_params, seed, design.groups)
-        training = Training(
+        return Training(
             estimator, X, design, folds, fit_params, weights, self.n_jobs, seed, report,
             may_draw=self._may_draw(estimator, design, fit_params),
             # a mean of trees on bootstrap samples hardly follows single wrong labels
             may_leave_out=not predicts_own_rows(estimator),
         )  # fmt: skip
-        if folds and not training.sees_labels_again():
-            raise ValueError(_why_no_label_is_seen_again(design, groups))
-        return training
 
     def _may_draw(self, estimator, design, fit_params):
         """Return whether more models than one may be fitted, to draws of the rows.
@@ -610,19 +657,22 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
 
     def _rows_to_fit(self, design):
         """Return the rows that models learn from, in increasing order; None: all."""
+        rows = self._sample_rows(design, self._most_rows())
+        if rows is not None:
+            self._print(f"models learn from {len(rows):,} of {len(design.label_index):,} rows")
+        return rows
+
+    def _sample_rows(self, design, max_rows):
         is_frozen, index = isinstance(self.estimator, FrozenEstimator), design.label_index
         weights = None if is_frozen else design.training_weights
         weight = multiply_weights(design.sample_weight, None if weights is None else weights[index])
-        rows = choose_rows(
+        return choose_rows(
             index,
-            self._most_rows(),
+            max_rows,
             is_learned=None if weight is None else weight > 0,
             groups=None if design.groups is None else design.groups.group_index,
             random_state=self.random_state,
         )
-        if rows is not None:
-            self._print(f"models learn from {len(rows):,} of {len(index):,} rows")
-        return rows
 
     def _rounds(self, training, model, scores):
         """Return how often a model learns the classes."""
@@ -662,7 +712,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.class_prior_ = model.class_prior
         self.class_prior_interval_ = model.class_prior_interval
 
-    def _keep(self, estimator, design, scores, found, pooled):
+    def _keep(self, estimator, design, scores, found):
         """Set the fitted attributes."""
         for name in filter(partial(hasattr, self), OF_ANNOTATORS):  # of an earlier fit
             delattr(self, name)
@@ -670,9 +720,6 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         self.estimator_, self.class_estimator_ = estimator, found.class_estimator
         self.label_design_, self._learned = design, found.learned
         self.label_scores_ = scores._replace(remote=None)  # workers forget it
-        # a sample says nothing about rows outside of it whose class becomes known
-        is_of_all_rows = len(pooled.label_proba) == len(scores.label_proba)
-        self._pooled = pooled._replace(remote=None) if is_of_all_rows else self.label_scores_
         self.training_label_weights_ = scores.label_weights
         self.calibration_ = found.label_calibration
         self.class_calibration_ = found.class_calibration
@@ -828,6 +875,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         An extra model gets weights only: all other parameters are for the user's estimator.
         """
         sample_weight, label_weights = design.sample_weight, design.label_weights
+        if self.estimator is None or is_extra:  # weights that sum to 1 would be next to no rows
+            sample_weight = None if sample_weight is None else as_counts(sample_weight)
         fit_params = {name: value for name, value in fit_params.items() if value is not None}
         if get_config()["enable_metadata_routing"]:
             given = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -840,7 +889,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             if sample_weight is not None:
                 _pass_weight(estimator, fit, sample_weight)
         if is_extra:
-            fit = {name: value for name, value in fit.items() if name == weight_name(estimator)}
+            fit = {} if sample_weight is None else {weight_name(estimator): sample_weight}
         if label_weights is not None:
             row_weights = label_weights[design.label_index]
             fit[weight_parameter(estimator)] = multiply_weights(sample_weight, row_weights)
@@ -881,20 +930,26 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return tags
 
 
-def _why_no_label_is_seen_again(design, groups) -> str:
-    """Return why no model can predict a label that it has seen in other rows."""
-    labels, index = design.transition.labels, design.label_index
-    label = next(s for s in index if not is_missing(labels[s]))
+def _report_of(model, report, words):
+    report(f"{words} ({model})")
+
+
+def _check_labels_are_seen_again(training, fit_params):
+    """Raise if no model can predict a label that it has seen in other rows."""
+    if not training.folds or training.sees_labels_again():
+        return
+    labels, index = training.design.transition.labels, training.design.label_index
+    label, groups = next(s for s in index if not is_missing(labels[s])), fit_params.get("groups")
     name = short_repr(labels[label])
     of_label: list = (
         [] if groups is None else np.asarray(groups, dtype=object)[index == label].tolist()
     )
     if len({*of_label}) != 1:
-        return (
+        raise ValueError(
             "No row is predicted by a model that has seen its label in other rows, such as "
             f"{name}. Use a splitter that stratifies by label, such as LabelStratifiedKFold."
         )
-    return (
+    raise ValueError(
         f"Every row with label {name} is in group {short_repr(of_label[0])}, and each other label "
         "is in one group too. Rows are predicted by models that have seen no row of their group, "
         "so no label could be found. Use groups that have several labels each, or none if rows are "

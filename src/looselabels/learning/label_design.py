@@ -79,6 +79,12 @@ class LabelDesign(NamedTuple):
         """How often each row counts: `counts`, or ones."""
         return weight_of_rows(self.counts, len(self.label_index))
 
+    @property
+    def mean_copies(self) -> float:
+        """How many times as many rows as `row_counts` models learn from; 1 without copies."""
+        weight = None if self.sample_weight is None else as_counts(self.sample_weight)
+        return float(weight_of_rows(weight, len(self.label_index)).sum() / self.row_counts.sum())
+
     def take(self, rows) -> "LabelDesign":
         """Return the design of some rows only."""
         return self._replace(

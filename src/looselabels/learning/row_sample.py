@@ -88,6 +88,12 @@ def weigh_sample(design: LabelDesign, rows, scores: LabelScores) -> LabelScores:
     )
 
 
+def scores_of_sample(design: LabelDesign, rows, scores: LabelScores) -> LabelScores:
+    """Return the scores of a part of all rows, with weights that make it stand for all of them."""
+    part = score_labels(design.take(rows), scores.label_proba[rows])
+    return weigh_sample(design, rows, part)._replace(label_weights=scores.label_weights)
+
+
 def score_all_rows(estimator, X, design: LabelDesign, rows, scores: LabelScores) -> LabelScores:
     """Return the scores of all rows: those of the sample as they are, the others predicted.
 

@@ -146,7 +146,11 @@ class Training(NamedTuple):
             return self.estimator.soft_label_estimator(self._label_counts())
         return self._drawn(ClassDraws) if self.may_draw else None
 
-    def has_two_labels(self) -> bool:
+    def can_predict_labels(self) -> bool:
+        """Return whether each model learns two labels, and some label is predicted and seen."""
+        return self._has_two_labels() and self.sees_labels_again()
+
+    def _has_two_labels(self) -> bool:
         """Return whether the rows that each model learns from have two labels at least."""
         index, weights = self.design.label_index, self.weights
         learned = weight_of_rows(self.design.sample_weight, len(index))
@@ -283,7 +287,7 @@ def choose_rounds(training: Training, model: LabelModel, calibrate) -> Rounds:
         return Rounds(0)
     splits = list(_held_out_rows(training))
     learned = (training.part(rows) for rows, _ in splits)
-    if not splits or not all(p.has_two_labels() and p.sees_labels_again() for p in learned):
+    if not splits or not all(part.can_predict_labels() for part in learned):
         return Rounds(0)
     with warnings.catch_warnings():  # the fit to labels has warned already
         warnings.simplefilter("ignore")
