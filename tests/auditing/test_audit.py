@@ -145,7 +145,7 @@ def test_records_hold_plain_values(found):
 
 def test_names_keep_their_types_in_a_table():
     t = Transition.partial([0, 1], labeled=0.5)
-    found = audit(*fitted(t, 100)[:2])
+    found = audit(*fitted(t)[:2])
     assert {type(name) for name in found.table()["label"]} == {int, type(None)}
     assert set(found.table()["suggestion"]) == {0, 1}
     sets = Transition.combine({"a": t, 1: t}, sizes={"a": 1, 1: 1})
@@ -894,6 +894,9 @@ def test_features_that_say_nothing_give_no_count_of_wrong_labels():
             assert not found.is_to_check.any()
             assert set(map(found.why, range(300))) == {"unknown: the labels cannot be predicted"}
             assert "looks like" not in found._repr_html_()
+            table = found.table()
+            assert table[["suggestion", "class_proba", "doubt"]].isna().all(axis=None)
+            assert table["label_proba"].notna().all()
     assert n_useful <= 1  # two standard errors: 2 % of them by chance
 
 
@@ -904,6 +907,8 @@ def test_a_reviewed_row_keeps_its_doubt_where_features_say_nothing():
     found = audit(clf, y, decisions=[1 - y[0], *[None] * 299])
     assert not found.predicts_labels
     assert (found.doubt[0], found.why(0)) == (1, f"reviewed: '{1 - y[0]}'")
+    known = found.table().set_index("row").loc[0]
+    assert (known["suggestion"], known["class_proba"], known["doubt"]) == (1 - y[0], 1, 1)
 
 
 def new_rows(**settings):
@@ -930,8 +935,34 @@ def test_new_rows_whose_features_say_nothing_have_no_count_of_wrong_labels():
     assert found.why_no_count.endswith("the features do not predict the labels.")
     assert not found.is_to_check.any()
     assert found.summary()["n_to_check"] is None
-    few = audit(clf, y[:40], X[:40])  # too few to tell
+    few = audit(clf, y[:5], X[:5])  # too few to tell
     assert few.why_no_count is None
+
+
+def test_new_rows_of_one_class_or_with_a_rare_one_do_not_make_features_useless():
+    """Labels that are nearly equal cannot be predicted better than by their frequencies."""
+    n_useless, rng = 0, np.random.default_rng(0)
+    clf, X, y = new_rows()
+    for _ in range(40):
+        one = rng.permutation(np.flatnonzero(y == 0))[:60]
+        few = np.concatenate([one[:54], rng.permutation(np.flatnonzero(y == 1))[:6]])
+        for rows in (one, few):
+            labels = np.where(rng.random(60) < 0.1, 1 - y[rows], y[rows])
+            n_useless += not audit(clf, labels, X[rows]).predicts_labels
+    assert n_useless == 0
+
+
+def test_an_estimator_that_does_not_predict_the_labels_is_no_fault_of_the_features():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 2))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    clf = DecoupledClassifier(LogisticRegression(), refit=False, random_state=0).fit(X, y)
+    found = audit(clf, y)
+    assert found.why_no_count.endswith(
+        "your estimator does not predict the labels, but another does."
+    )
+    (features,) = (finding for finding in found.findings if finding.kind == "features")
+    assert "but a forest does. Wrong labels cannot be found with your estimator" in features.words
 
 
 def test_copies_among_new_rows_count_once():

@@ -84,6 +84,22 @@ def test_predictions_are_useful_if_they_gain_more_than_two_standard_errors():
     assert gains == [False, False, True, True]
 
 
+def test_only_labels_that_contradict_predictions_surprise():
+    """Right predictions do not, of many labels or of a few equal ones; permuted predictions do."""
+    rng, surprises = np.random.default_rng(0), []
+    for _ in range(20):
+        proba = rng.dirichlet([1.0, 1.0, 1.0], 400)
+        labels = (proba.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1)
+        equal = np.flatnonzero(labels == 0)[:60]
+        right = [slice(None), equal, np.append(equal[:54], np.flatnonzero(labels == 1)[:6])]
+        found = [
+            label_skill(proba[rows], labels[rows], np.ones(labels[rows].size)) for rows in right
+        ]
+        found.append(label_skill(rng.permutation(proba), labels, np.ones(400)))
+        surprises.append([skill.is_contradicted for skill in found])
+    assert np.sum(surprises, axis=0).tolist() == [0, 0, 0, 20]
+
+
 @pytest.mark.parametrize("number", [7, 11, 26, 100])  # both starts win some
 def test_the_better_of_two_minima_is_found(number):
     """Few or many labels can be independent of x: no point of a grid of both numbers is better."""

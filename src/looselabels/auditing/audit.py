@@ -20,6 +20,7 @@ from looselabels._validation import as_counts, import_extra
 from looselabels.auditing.consensus import audit_answers
 from looselabels.auditing.diagnose import (
     Finding,
+    better_model,
     diagnose,
     diagnose_new_rows,
     mean_skill,
@@ -66,6 +67,9 @@ RIGHT_WITH_METHOD = (
     "labels. To look for wrong labels, fit with noise='estimate' and without class_prior."
 )
 USELESS_FEATURES = "Wrong labels cannot be found: the features do not predict the labels."
+USELESS_ESTIMATOR = (
+    "Wrong labels cannot be found: your estimator does not predict the labels, but another does."
+)
 NOT_PREDICTED = "unknown: the labels cannot be predicted"  # `Audit.why` then
 
 
@@ -294,7 +298,11 @@ class Audit:
             return None
         if self.model.sources.noise != "estimated" and not self._is_noise_possible:
             return self._why_right
-        return None if self.predicts_labels else USELESS_FEATURES
+        if self.predicts_labels:
+            return None
+        return (
+            USELESS_FEATURES if better_model(self.candidate_losses) is None else USELESS_ESTIMATOR
+        )
 
     @property
     def _why_right(self) -> str:
@@ -364,6 +372,11 @@ class Audit:
         if self.class_index is None:
             return np.zeros(len(self.label_index), dtype=bool)
         return self.class_index >= 0
+
+    @cached_property
+    def is_known(self) -> np.ndarray:
+        """Which rows have a doubt and a suggestion that say something: see `predicts_labels`."""
+        return self.is_reviewed | self.predicts_labels
 
     @cached_property
     def label_proba(self) -> np.ndarray:
@@ -441,23 +454,32 @@ class Audit:
         return f"looks like {shown(self.transition.classes[self.suggestion[row]])!r}"
 
     def records(self, most=None) -> list[dict]:
-        """Return the first rows in their `order` as plain values; rows count from 0."""
+        """Return the first rows in their `order` as plain values; rows count from 0.
+
+        If the features do not predict the labels, there are suggestions and doubts of reviewed rows
+        only: others would be as good as random.
+        """
         classes, labels = self.transition.classes, self.transition.labels
         rows = self.order[:most].tolist()
         return [
             {
                 "row": i,
                 "label": labels[self.label_index[i]],
-                "suggestion": classes[self.suggestion[i]],
-                "class_proba": float(self.class_proba_given_label[i, self.suggestion[i]]),
+                "suggestion": classes[self.suggestion[i]] if self.is_known[i] else None,
+                "class_proba": self._if_known(
+                    i, self.class_proba_given_label[i, self.suggestion[i]]
+                ),
                 "label_proba": float(self.label_proba[i]),
-                "doubt": float(self.doubt[i]),
+                "doubt": self._if_known(i, self.doubt[i]),
                 "why": self.why(i),
                 "to_check": bool(self.is_to_check[i]),
                 "positive_proba": float(self.positive_proba[i]),
             }
             for i in rows
         ]
+
+    def _if_known(self, row, value) -> float:
+        return float(value) if self.is_known[row] else np.nan
 
     def table(self, library="pandas"):
         """Return all rows as a DataFrame of pandas or polars, in their `order`.

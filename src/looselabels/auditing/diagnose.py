@@ -40,7 +40,6 @@ from looselabels.transition import Transition, can_be_wrong, data_set, uninforma
 
 LEVEL = 0.01  # the rate of false alarms of each test
 MAX_ROWS = 20_000  # that are tested: with more rows, differences are found that do not matter
-MIN_LABELS = 50  # of new rows; with fewer, chance hides that they are predicted
 MIN_LABEL_PROBA = 0.01  # relative to 1 / n_labels: smaller estimates differ by noise only
 MUCH_WORSE = 1.05  # times the best log-loss
 MODELS = {"forest": "a forest", "linear": "a linear model", OWN_MODEL: "your estimator"}
@@ -100,7 +99,7 @@ def diagnose(clf, y, classes=None) -> list[Finding]:
         identifiability(model.transition),
         _calibration_finding(model, scores, clf.class_proba_),
         _missing_finding(model, scores, clf.class_proba_),
-        useless_features(mean_skill(skills_of(model, scores))),
+        useless_features(mean_skill(skills_of(model, scores)), clf.candidate_losses_),
         _copies_finding(scores, clf.n_fit_rows_ > 0),
         _candidates_finding(model, clf.rival_wrong_shares_),
         _estimator_finding(clf.candidate_losses_),
@@ -110,11 +109,12 @@ def diagnose(clf, y, classes=None) -> list[Finding]:
 def diagnose_new_rows(model, scores) -> list[Finding]:
     """Test what can be tested on rows that the classifier was not fitted to.
 
-    A few labels cannot show that the features do not predict them.
+    Whether the features predict labels was tested in the fit. New rows contradict it only if the
+    predictions are much worse than they promise: few labels, or nearly equal ones, say nothing.
     """
-    skills = skills_of(model, scores)
-    n_labels = sum(weight for _, weight in skills.values())
-    found = [useless_features(mean_skill(skills))] if n_labels >= MIN_LABELS else []
+    skill = mean_skill(skills_of(model, scores))
+    is_tested = skill is not None and (skill.is_useful or skill.is_contradicted)
+    found = [useless_features(skill)] if is_tested else []
     return [*found, _copies_finding(scores, were_fitted=False)]
 
 
@@ -181,11 +181,13 @@ def mean_skill(skills: dict) -> LabelSkill | None:
     """Return how well labels are predicted on average over the rows, from `skills_of`."""
     if not skills:
         return None
-    accuracy, gain, error = np.transpose([skill for skill, _ in skills.values()])
+    accuracy, gain, error, surprise = np.transpose([skill for skill, _ in skills.values()])
     weight = np.array([weight for _, weight in skills.values()])
     weight /= weight.sum()
     errors = np.linalg.norm(weight * error)  # data sets are independent
-    return LabelSkill(float(weight @ accuracy), float(weight @ gain), float(errors))
+    return LabelSkill(
+        float(weight @ accuracy), float(weight @ gain), float(errors), float(weight @ surprise)
+    )
 
 
 def skills_of(model, scores) -> dict:
@@ -218,8 +220,11 @@ def _skill_among(labels, model, scores):
     return label_skill(*_real_scores(scores, labels, rows), weight[rows]), float(total)
 
 
-def useless_features(skill: LabelSkill | None) -> Finding:
-    """Report whether the features predict the labels; if not, no wrong label can be found."""
+def useless_features(skill: LabelSkill | None, losses=None) -> Finding:
+    """Report whether the features predict the labels; if not, no wrong label can be found.
+
+    `losses` are those of several models; it can be the estimator that does not predict the labels.
+    """
     if skill is None:
         return Finding("features", False, None, "There are no two labels to predict.")
     if skill.is_useful:
@@ -229,6 +234,13 @@ def useless_features(skill: LabelSkill | None) -> Finding:
         "The features do not predict the labels better than the label frequencies alone. Wrong "
         "labels cannot be found with them: add features that depend on the class."
     )
+    better = better_model(losses)
+    if better is not None:
+        words = (
+            "Your estimator does not predict the labels better than the label frequencies alone, "
+            f"but {MODELS[better]} does. Wrong labels cannot be found with your estimator: use "
+            "another one, or estimator=None."
+        )
     return Finding("features", True, None, words)
 
 
@@ -266,18 +278,25 @@ def _candidates_finding(model, rivals):
     return Finding("candidates", False, None, words)
 
 
+def better_model(losses) -> str | None:
+    """Return the name of a model that predicts the labels much better than the user's estimator."""
+    if not losses or OWN_MODEL not in losses:
+        return None
+    best = min(losses, key=lambda name: losses[name])
+    return best if losses[OWN_MODEL] > MUCH_WORSE * losses[best] else None
+
+
 def _estimator_finding(losses):
     """Report whether another model predicts the labels much better than the user's estimator."""
-    own = (losses or {}).get(OWN_MODEL)
-    best = min(losses, key=lambda name: losses[name]) if losses else OWN_MODEL
-    if own is None or own <= MUCH_WORSE * losses[best]:
+    best = better_model(losses)
+    if best is None:
         words = "No other model predicts the labels much better than the estimator."
         return Finding("estimator", False, None, words)
     words = (
         f"{MODELS[best].capitalize()} predicts the labels much better than your estimator: the "
-        f"log-loss is {losses[best]:.2g} instead of {own:.2g}. How often labels are wrong was "
-        "estimated with all models together, but doubts and suggestions are those of your "
-        "estimator. Consider estimator=None."
+        f"log-loss is {losses[best]:.2g} instead of {losses[OWN_MODEL]:.2g}. How often labels are "
+        "wrong was estimated with all models together, but doubts and suggestions are those of "
+        "your estimator. Consider estimator=None."
     )
     return Finding("estimator", True, None, words)
 

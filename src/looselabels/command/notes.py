@@ -6,7 +6,12 @@ from contextlib import contextmanager
 
 from looselabels._names import shown
 from looselabels._validation import short_repr
-from looselabels.auditing.audit import ASSUMED_TO_BE_RIGHT, USELESS_FEATURES, Audit
+from looselabels.auditing.audit import (
+    ASSUMED_TO_BE_RIGHT,
+    USELESS_ESTIMATOR,
+    USELESS_FEATURES,
+    Audit,
+)
 from looselabels.auditing.report import facts, reviewed_sentence, verdict
 from looselabels.command.features import Features
 from looselabels.command.labels import Labels
@@ -20,6 +25,9 @@ WORDS_OF_COMMAND = {
         "To look for wrong labels, pass --noise estimate."
     ),
     USELESS_FEATURES: "Wrong labels cannot be found: the columns do not predict the labels.",
+    USELESS_ESTIMATOR: (
+        "Wrong labels cannot be found: the --model does not predict the labels, but another does."
+    ),
 }
 # Words of the library in its errors and warnings, and the options that they stand for.
 OPTIONS = (

@@ -113,7 +113,7 @@ def with_suggestions(frame, found: Audit):
     only: others would be as good as random.
     """
     classes = values_of_one_type(found.transition.classes)
-    is_known = found.is_reviewed | found.predicts_labels
+    is_known = found.is_known
     for start in range(0, len(frame), N_ROWS):
         rows = slice(start, start + N_ROWS)
         values = (

@@ -110,17 +110,25 @@ class LabelSkill(NamedTuple):
     accuracy: float  #: how often the most probable label is the given one
     gain: float  #: nats per row by which predictions are better than the label frequencies
     standard_error: float  #: of the gain
+    surprise: float = 0.0  #: nats per row by which labels surely are worse than predictions promise
 
     @property
     def is_useful(self) -> bool:
         """Whether predictions are better than label frequencies by two standard errors."""
         return self.gain > 2 * self.standard_error
 
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether labels show that predictions are useless, not only too few or too equal ones."""
+        return not self.is_useful and self.surprise > 0
+
 
 def label_skill(label_proba, label_index, sample_weight) -> LabelSkill:
     """Compare the log-loss of predictions, corrected by `label_losses`, with label frequencies.
 
-    The gain is reduced by the two parameters of the correction, as in Akaike's criterion.
+    The gain is reduced by the two parameters of the correction, as in Akaike's criterion. Right
+    predictions have a log-loss below the entropy of their mean, also if some labels are rarer or
+    more frequent here than in the fit; the loss above it, less two standard errors, is a surprise.
 
     >>> label_index = np.repeat([0, 1], 50)
     >>> useless = label_skill(np.full((100, 2), 0.5), label_index, np.ones(100))
@@ -130,12 +138,22 @@ def label_skill(label_proba, label_index, sample_weight) -> LabelSkill:
     True
     """
     weight = sample_weight / np.sum(sample_weight)
-    share = np.bincount(label_index, weight, label_proba.shape[1])
-    gains = -np.log(share[label_index]) - label_losses(label_proba, label_index, sample_weight)
-    mean = weight @ gains
-    error = np.sqrt(np.sum((weight * (gains - mean)) ** 2))
-    accuracy = weight @ (label_proba.argmax(axis=1) == label_index)
-    return LabelSkill(float(accuracy), float(mean - 2 / len(gains)), float(error))
+    share = np.bincount(label_index, weight)[label_index]
+    gain, error = _mean(-np.log(share) - label_losses(label_proba, label_index, weight), weight)
+    loss, loss_error = _mean(-_logs(label_proba)[np.arange(len(weight)), label_index], weight)
+    mean_proba = weight @ label_proba
+    return LabelSkill(
+        accuracy=float(weight @ (label_proba.argmax(axis=1) == label_index)),
+        gain=float(gain - 2 / len(weight)),
+        standard_error=float(error),
+        surprise=float(loss - 2 * loss_error + mean_proba @ _logs(mean_proba)),
+    )
+
+
+def _mean(values, weight):
+    """Return the weighted mean and its standard error; the weights sum to 1."""
+    mean = weight @ values
+    return mean, np.sqrt(np.sum((weight * (values - mean)) ** 2))
 
 
 def class_losses(
