@@ -54,6 +54,12 @@ SAID = {  # by the library, and by the command
     "--noise estimate or a number.",
     "noise='estimate' estimates all of the noise, but the transition has some.": "--noise estimate "
     "estimates all of the noise, but the design has some.",
+    "It is of class 'other', which the transition never labels.": "It is of class 'other', which "
+    "the design never labels.",
+    "Specify negative='other' in place of the transition: all is estimated then.": "Pass "
+    "--negative 'other', not --design: all is estimated then.",
+    "Add a share of its rows, as in transition.with_noise({'other': 0.01}).": "Add a share of its "
+    'rows, as in "noise": {"other": 0.01}.',
     "If you know the share of wrong labels, specify it as noise, such as 0.1.": "If you know the "
     "share of wrong labels, pass it as in --noise 0.1.",
     "A forest is much better than your estimator. Consider estimator=None.": "A forest is much "

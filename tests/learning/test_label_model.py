@@ -113,6 +113,19 @@ def test_noise_is_not_estimated_twice_where_labels_do_not_name_classes():
         clf.fit(np.arange(20.0)[:, None], ["x", "y"] * 10)
 
 
+@pytest.mark.parametrize("noise", ["estimate", "em"])
+def test_noise_is_not_estimated_if_it_can_be_on_a_class_that_is_never_labeled(noise):
+    """It would be 0 on that class, which would be said with an interval of 0 to 0."""
+    design = Transition.partial(["cat", "dog"], labeled=0.5, negative="other")
+    clf = DecoupledClassifier(GaussianNB(), design, noise=noise)
+    labels = ["cat", "dog", None, None] * 10
+    with pytest.raises(ValueError, match=r"on rows of class 'other', .* Specify negative='other'"):
+        clf.fit(np.arange(40.0)[:, None], labels)
+    known = design.with_noise({"other": 0.01})
+    clf.set_params(transition=known, noise=None).fit(np.arange(40.0)[:, None], labels)
+    assert clf.transition_ == known
+
+
 @pytest.mark.parametrize("n_positive", [1, pytest.param(7, marks=pytest.mark.slow)])
 def test_the_label_rate_is_found_if_a_class_has_no_labels(n_positive):
     X, y = load_digits(return_X_y=True)

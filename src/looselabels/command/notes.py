@@ -41,6 +41,9 @@ OPTIONS = (
     (r"\bgive class_prior\b", "pass --class-share"),
     (r"\bclass_prior\b", "--class-share"),
     (r"\bnoise='?([\w.]+)'?", r"--noise \1"),
+    (r"\bwhich the transition never\b", "which the design never"),
+    (r"\bSpecify negative=(.+) in place of the transition\b", r"Pass --negative \1, not --design"),
+    (r"\bas in transition\.with_noise\(\{'?(.+?)'?: (.+)\}\)", r'as in "noise": {"\1": \2}'),
     (r"specify it as noise, such as ([\d.]+\d)", r"pass it as in --noise \1"),
     (
         r"specify (?:groups|copies) with a different value for each row",

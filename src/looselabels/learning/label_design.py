@@ -164,6 +164,8 @@ def design_labels(
     )
     if rate_is_open:
         _check_rows_of_each_label(found)
+    if transition is not None and noise_method is not None:
+        _check_class_has_label(transition, noise_method)
     _warn_of_unused_labels(found)
     if transition is None:
         _warn_of_labels_that_look_missing(found)
@@ -365,6 +367,20 @@ def _check_rows_of_each_label(design: LabelDesign):
         raise ValueError(
             f"negative needs rows of every label and rows without a label; no {rows} has positive "
             "weight. Leave negative out, or give class_prior."
+        )
+
+
+def _check_class_has_label(transition, noise_method):
+    """Raise if noise would be estimated, but a class has no label that could show errors on it."""
+    is_given = [not is_missing(label) for label in transition.labels]
+    has_label = transition.proba[:, is_given].any(axis=1)
+    if has_label.any() and not has_label.all():
+        name = short_repr(transition.classes[int(np.argmin(has_label))])
+        raise ValueError(
+            f"noise={noise_method!r} cannot tell how many labels are on rows of class {name}, "
+            "which the transition never labels. "
+            f"Specify negative={name} in place of the transition: label rates are estimated too "
+            f"then. Or add a share of its rows, as in transition.with_noise({{{name}: 0.01}})."
         )
 
 
