@@ -117,18 +117,13 @@ def write_files(folder):
     animals.to_csv(folder / "new.csv", index=False)
     for name in ("embeddings.parquet", "new.parquet"):
         animals.drop(columns="tail").to_parquet(folder / name)
-    coarse = np.where((labels != "cat") & (rng.random(n) < 0.5), "canine", labels)
     origin = np.where(rng.random(n) < 0.7, "shop", "checked")
-    coarse = np.where(origin == "shop", np.where(coarse == "wolf", "canine", coarse), "dog")
-    both = animals.assign(origin=origin, species=coarse)
-    both = both[both["species"] != "cat"]
-    both.loc[both["origin"] == "checked", "species"] = np.where(
-        both["weight"][both["origin"] == "checked"] > 28, "wolf", "dog"
-    )
+    coarse = np.where(labels == "cat", "cat", "canine")
+    both = animals.assign(origin=origin, species=np.where(origin == "shop", coarse, species))
     both.to_csv(folder / "both.csv", index=False)
     design = {
-        "shop": {"meanings": {"dog": "dog", "canine": ["dog", "wolf"]}, "noise": 0.05},
-        "checked": {"meanings": {"dog": "dog", "wolf": "wolf"}},
+        "shop": {"meanings": {"cat": "cat", "canine": ["dog", "wolf"]}, "noise": 0.05},
+        "checked": {"meanings": {"cat": "cat", "dog": "dog", "wolf": "wolf"}},
     }
     (folder / "both.json").write_text(json.dumps({"sources": design}))
     answers = {who: np.where(rng.random(n) < 0.8, species, "dog") for who in ("ann", "bob", "eve")}
