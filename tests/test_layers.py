@@ -40,7 +40,7 @@ LAYERS = [
     *("learning.label_model", "learning.row_sample", "learning.dask_training"),
     *("learning.decoupling", "learning.sure_rows", "learning.training"),
     *("learning.annotation_design", "learning.annotated", "learning.classifier"),
-    "learning.persistence",
+    *("learning.plain_values", "learning.persistence"),
     *("auditing.diagnose", "auditing.intervals", "auditing.more_answers", "auditing.votes"),
     *("auditing.annotator_findings", "auditing.report", "auditing.pages", "auditing.consensus"),
     *("auditing.summary", "auditing.audit"),

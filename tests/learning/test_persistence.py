@@ -2,7 +2,6 @@
 
 import errno
 import io
-import json
 import os
 import pickle
 import shutil
@@ -27,7 +26,6 @@ from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -43,6 +41,18 @@ from looselabels import (
 from looselabels.learning import persistence
 from looselabels.learning.density import KernelDensityClassifier
 from looselabels.learning.persistence import ARRAYS, CLASS_ESTIMATOR, DECOUPLING, ESTIMATOR
+from looselabels.learning.plain_values import ARRAY_NAMES
+from tests.learning.saved_models import (
+    FOREST,
+    OLD,
+    TRUTH,
+    X,
+    Y,
+    assert_same_model,
+    decoupled,
+    refused,
+    rewrite,
+)
 
 pytest.importorskip("skops")
 # A forest of five trees is surer than it should be; what it says is not the subject here.
@@ -51,14 +61,8 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::looselabels.exceptions.InconsistentLabelWarning",
 )
 
-RNG = np.random.default_rng(0)
-decoupled = partial(DecoupledClassifier, random_state=0)
-TRUTH = np.repeat([0, 1], 30)
-X = RNG.normal(size=(60, 2)) + 2 * TRUTH[:, None]
 TEXTS = np.array([("small cat", "big dog")[k] + " pet" * (i % 3) for i, k in enumerate(TRUTH)])
-Y = np.where(RNG.random(60) < 0.6, np.array(["cat", "dog"], dtype=object)[TRUTH], None)
-PROBA = RNG.dirichlet([1, 1, 1], size=60)
-FOREST = RandomForestClassifier(5, random_state=0)
+PROBA = np.random.default_rng(0).dirichlet([1, 1, 1], size=60)
 MERGED = Transition.combine(
     {"pets": Transition.identity(["cat", "dog"]), "web": Transition.partial(["cat", "dog"])},
     sizes={"pets": 1, "web": 1},
@@ -91,21 +95,6 @@ def saved(tmp_path_factory):
 def model(saved, tmp_path):
     """A saved model, in a folder that holds nothing else."""
     return Path(shutil.copytree(saved, tmp_path / "models" / "pets"))
-
-
-def assert_same_model(clf, again, X, y):
-    assert type(again) is DecoupledClassifier
-    for method in ("predict", "predict_proba", "predict_label_proba"):
-        assert_array_equal(getattr(again, method)(X), getattr(clf, method)(X))
-    given = clf.predict_proba_given_label(X, y)
-    assert_array_equal(again.predict_proba_given_label(X, y), given)
-    assert again.transition_ == clf.transition_
-    assert again.classes_.dtype == clf.classes_.dtype
-    for name in (
-        "classes_", "labels_", "class_prior_", "class_prior_interval_", "objective_", "n_iter_",
-        "converged_",
-    ):  # fmt: skip
-        assert_array_equal(getattr(again, name), getattr(clf, name))
 
 
 # ----------------------------------------------------------------------------------- the same model
@@ -164,54 +153,6 @@ def test_a_model_whose_estimator_lives_elsewhere_needs_no_skops(tmp_path, monkey
     save(clf, tmp_path / "model")
     assert_same_model(clf, load(tmp_path / "model"), PROBA, Y)
     assert sorted(os.listdir(tmp_path / "model")) == [ARRAYS, DECOUPLING]
-
-
-def test_parameters_come_back_and_the_estimator_unfitted(tmp_path):
-    clf = decoupled(
-        FOREST,
-        Transition.partial(["cat", "dog"], labeled=0.6),
-        strength=5,
-        class_prior={"dog": 0.5, "cat": 0.5},
-        label_weights={None: 1, "cat": 2, "dog": 3},
-        cv=3,
-        calibrate="temperature",
-        n_jobs=1,
-        random_state=np.int64(7),
-    ).fit(X, Y)
-    save(clf, tmp_path / "model")
-    again = load(tmp_path / "model")
-    for name, value in clf.get_params(deep=False).items():
-        if name != "estimator":
-            assert getattr(again, name) == value, name
-    assert again.estimator.get_params() == FOREST.get_params()
-    assert not hasattr(again.estimator, "estimators_")
-    assert again.fit(X, Y).transition_ == clf.transition_
-
-
-def test_infinite_strength_and_the_default_estimator_survive(tmp_path):
-    save(decoupled().fit(X, Y), tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.strength == np.inf
-    assert again.estimator is None
-    assert "Infinity" not in (tmp_path / "model" / DECOUPLING).read_text()
-
-
-def test_parameters_that_json_cannot_hold_are_the_default(tmp_path):
-    clf = decoupled(GaussianNB(), cv=KFold(3), random_state=np.random.RandomState(0))
-    save(clf.fit(X, Y), tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.cv is None
-    assert again.random_state is None
-
-
-def test_feature_names_survive(tmp_path):
-    frame = pytest.importorskip("pandas").DataFrame(X, columns=["length", "weight"])
-    clf = decoupled(FOREST).fit(frame, Y)
-    save(clf, tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.feature_names_in_.tolist() == ["length", "weight"]
-    assert again.n_features_in_ == 2
-    assert_same_model(clf, again, frame, Y)
 
 
 def test_a_model_does_not_carry_its_training_rows(model):
@@ -407,70 +348,6 @@ def test_without_skops_one_line_says_what_to_install(model, monkeypatch):
 # ----------------------------------------------------------------------------- damaged and hostile
 
 
-def rewrite(model, change):
-    """Change the JSON of a model by a function."""
-    content = json.loads((model / DECOUPLING).read_text())
-    change(content)
-    (model / DECOUPLING).write_text(json.dumps(content))
-
-
-def refused(model, file, message):
-    """Assert that loading says what is wrong, in one line that names the file."""
-    if file != DECOUPLING:  # who forges a file can forge its hash too
-        rewrite(model, lambda content: content.update(hashes=None))
-    with pytest.raises(ValueError, match=message) as caught:
-        load(model)
-    assert str(caught.value).startswith(str(model / file))
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            lambda c: c.update(schema=7),
-            "schema 7; looselabels .* reads schemas 3 and 6. A newer looselabels",
-        ),
-        (lambda c: c.update(schema=5), "schema 5; .* Fit and save the model again"),
-        (lambda c: c.update(schema=1), "schema 1; .* Fit and save the model again"),
-        (lambda c: c.update(schema=None), "it has schema None"),
-        (lambda c: c.update(extra=1), r"it names \['extra'\]"),
-        (lambda c: c.pop("sources"), r"it lacks \['sources'\]"),
-        (lambda c: c["sources"].pop("noise"), r"sources lacks \['noise'\]"),
-        (lambda c: c["sources"].update(noise="guessed"), "source .* 'guessed'"),
-        (lambda c: c["calibration"].update(power=0), "power must be positive and finite.* 0.0"),
-        (lambda c: c["calibration"].update(floor=2), r"floor from 0 to 1, .*; they are .*2\.0"),
-        (
-            lambda c: c["class_calibration"].update(floor=[0.1] * 9),
-            r"floor from 0 to 1, one number or one for each of \('cat', 'dog'\); they are",
-        ),
-        (lambda c: c["calibration"].update(power="\x1b[31m"), r"could not convert .* '\\x1b"),
-        (lambda c: c["calibration"].update(power=float("nan")), "NaN is not allowed"),
-        (lambda c: c.update(strength="-1"), "strength must be 0 or more"),
-        (lambda c: c.update(estimator="pickle"), "estimator must be one of .*; it is 'pickle'"),
-        (lambda c: c["parameters"].update(strength="-1"), "strength must be 0 or more; it is -1.0"),
-        (lambda c: c["parameters"].update(calibrate="much"), "calibrate must be 'classes', "),
-        (lambda c: c["parameters"].update(colour="red"), "unexpected keyword argument 'colour'"),
-        (lambda c: c["parameters"].update(class_prior=[1]), r"class_prior has shape \(1,\)"),
-        (lambda c: c["transition"].update(schema=9), "has schema 9"),
-        (lambda c: c.update(n_iter=-1), "n_iter must be a whole number from 0; it is -1"),
-        (lambda c: c.update(n_rounds="one"), "n_rounds must be a whole number from 0; it is 'one'"),
-        (lambda c: c.update(n_features_in=2.5), "n_features_in must be a whole number from 0"),
-        (lambda c: c.update(feature_names_in=["a"]), "does not name each of the features"),
-        (lambda c: c.update(feature_names_in=[1, 2]), "does not name each of the features"),
-        (
-            lambda c: c.update({"scikit-learn": "1.0\x1b]0;owned\x07"}),
-            r"'1.0\\x1b\]0;owned\\x07' is no version of scikit-learn",
-        ),
-        (lambda c: c.update(looselabels="9" * 10**6), "9… is no version of looselabels"),
-        (lambda c: c["transition"]["proba"].pop(), r"transition has shape \(1, 3\)"),
-    ],
-)
-def test_json_that_does_not_fit_is_refused(change, message, model):
-    rewrite(model, change)
-    refused(model, DECOUPLING, message)
-
-
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"schema": 1, "schema": 1}', "[" * 10**5, "\0"])
 def test_text_that_is_no_model_is_refused(text, model):
     (model / DECOUPLING).write_text(text)
@@ -503,31 +380,6 @@ def test_flipped_bytes_never_pass_unnoticed(file, model):
             assert_array_equal(load(model).predict_proba(X), expected)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"class_prior": np.ones(3) / 3}, r"class_prior has shape \(3,\)"),
-        ({"class_prior": np.array([1.5, -0.5])}, "class_prior of 'dog' is -0.5"),
-        ({"class_prior": np.array(["a", None], dtype=object)}, "Object arrays cannot be loaded"),
-        ({"label_weights": np.ones((3, 3))}, r"label_weights has shape \(3, 3\)"),
-        ({"factor": np.array([1, np.nan, 1])}, "factor of 'dog' is nan"),
-        ({"class_prior": np.array([0.5, 0.6])}, "class_prior must sum to 1; it sums to 1.1"),
-        ({"class_prior_interval": np.array([[0.6, 0.1], [0.5, 0.2]])}, "low ends below high ends"),
-        ({"class_prior_interval": np.array([[0.6, 0.1], [0.5, 2]])}, "class_prior_interval of "),
-        ({"objective": np.array([1.0, np.nan])}, "objective must be a list of finite numbers"),
-        ({"objective": np.array("high")}, "objective must be a"),
-        ({"extra": np.ones(1)}, r"it names \['extra'\]"),
-        ({"../../x": np.ones(1)}, r"it holds the path '../../x.npy'"),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(change, message, model):
-    with np.load(model / ARRAYS) as arrays:
-        content = dict(arrays)
-    with open(model / ARRAYS, "wb") as handle:
-        np.savez(handle, **{**content, **change})
-    refused(model, ARRAYS, message)
-
-
 def test_compressed_arrays_are_refused_as_bombs_are_compressed(model):
     with open(model / ARRAYS, "wb") as handle:
         np.savez_compressed(handle, class_prior=np.zeros(10**6))
@@ -539,7 +391,7 @@ def test_an_array_that_claims_to_be_huge_is_refused(model):
     shape = {"descr": "<f8", "fortran_order": False, "shape": (10**15,)}
     np.lib.format.write_array_header_1_0(header, shape)
     with zipfile.ZipFile(model / ARRAYS, "w") as archive:
-        for name in persistence.ARRAY_NAMES:
+        for name in ARRAY_NAMES:
             archive.writestr(f"{name}.npy", header.getvalue())
     refused(model, ARRAYS, "cannot be loaded: ")
 
@@ -608,17 +460,6 @@ def test_another_version_of_scikit_learn_is_warned_of_once(model):
     assert caught[0].filename == __file__
 
 
-def test_a_class_prior_without_the_negative_class_survives(tmp_path):
-    X = RNG.standard_normal((60, 2)) + np.repeat([[0, 0], [4, 4]], 30, axis=0)
-    labels = np.where(np.arange(60) % 3 == 0, None, np.repeat(["cat", "dog"], 30))
-    clf = DecoupledClassifier(GaussianNB(), negative="other", class_prior=[0.4, 0.4], cv=2)
-    clf.set_params(random_state=0)
-    save(clf.fit(X, labels), tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.class_prior == pytest.approx({"cat": 0.4, "dog": 0.4, "other": 0.2})
-    assert (again.fit(X, labels).class_proba_ == clf.class_proba_).all()
-
-
 def test_the_forest_of_classes_is_saved_beside_that_of_labels(tmp_path):
     clf = DecoupledClassifier(BalancedForestClassifier(5, random_state=0), refit=1, random_state=0)
     save(clf.fit(X, Y), tmp_path / "model")
@@ -653,8 +494,6 @@ def test_any_model_of_the_classes_is_saved(tmp_path):
 
 # ------------------------------------------------------------------------------- files of 0.1
 
-OLD = Path(__file__).parents[1] / "data" / "models-0.1"
-
 
 def rows_of_old_models(name):
     """Return the rows that make.py, next to the files, had the models of 0.1 predict."""
@@ -675,11 +514,6 @@ def test_models_of_looselabels_0_1_load_and_predict_the_same(name):
         assert_allclose(clf.predict_proba(rows_of_old_models(name)), expected[name], atol=1e-12)
 
 
-def test_an_old_model_says_where_its_numbers_come_from():
-    sources = load(OLD / "proba").label_model_.sources
-    assert sources == ("implied", "specified", "implied", "implied")
-
-
 def test_an_old_model_can_be_saved_again(tmp_path):
     rows = rows_of_old_models("kernel")
     with warnings.catch_warnings():
@@ -687,14 +521,3 @@ def test_an_old_model_can_be_saved_again(tmp_path):
         old = load(OLD / "kernel")
     save(old, tmp_path / "new")
     assert_array_equal(load(tmp_path / "new").predict_proba(rows), old.predict_proba(rows))
-
-
-def test_all_that_affects_predictions_is_in_the_file(tmp_path):
-    clf = decoupled(GaussianNB()).fit(X, Y)
-    clf.class_calibration_ = clf.class_calibration_._replace(floor=0.2)
-    save(clf, tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.class_calibration_.floor == 0.2
-    assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
-    assert again.label_model_.sources == clf.label_model_.sources
-    assert again.label_model_.assumed == clf.label_model_.assumed
