@@ -42,7 +42,7 @@ from benchmarks.quality.data import DEVELOPMENT, NAMES, read_sample, store_sampl
 from benchmarks.quality.ours import answer
 
 from looselabels import BalancedForestClassifier, DecoupledClassifier
-from looselabels.learning import classifier
+from looselabels.learning import candidates
 from looselabels.learning.forest import draw_sizes
 
 KINDS = (
@@ -147,7 +147,7 @@ def compare_rows(problem, seed):
     for name, base in bases(seed).items():
         scores = []
         for learns_from_all in (True, False):  # what the library decides by this function
-            with mock.patch.object(classifier, "predicts_own_rows", return_value=learns_from_all):
+            with mock.patch.object(candidates, "predicts_own_rows", return_value=learns_from_all):
                 scores.append(fit(problem, base, seed)[1])
         lines[name] = scores
     return lines
@@ -159,7 +159,7 @@ def compare_pool(problem, seed):
     for base, estimator in bases(seed).items():
         found = []
         for needs_pool in (False, True):  # what the library decides by this function
-            with mock.patch.object(classifier, "_needs_pool", return_value=needs_pool):
+            with mock.patch.object(candidates, "needs_pool", return_value=needs_pool):
                 answered = answer(problem, estimator, seed, refit=False)
             found.append(metrics.score(problem, answered))
         for score in (*OF_POOLS, "macro_f1"):

@@ -7,6 +7,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from looselabels import DecoupledClassifier
+from looselabels.learning.candidates import rows_to_fit
 from looselabels.learning.label_design import design_labels
 from looselabels.learning.row_sample import choose_rows, sample_label_weights
 
@@ -101,7 +102,7 @@ def test_rows_in_the_sample_and_other_rows_get_the_probabilities_of_all_rows(noi
     rng = np.random.default_rng(1)
     labels = np.where(rng.random(len(y)) < 0.1, rng.integers(3, size=len(y)), y)
     clf = classifier(max_fit_rows=1200, noise=noise).fit(X, labels)
-    rows = clf._rows_to_fit(clf.label_design_)
+    rows = rows_to_fit(clf._settings(), clf.label_design_, 1200)
     assert clf.n_fit_rows_ == len(rows) == 1200
     is_sampled = np.isin(np.arange(len(y)), rows)
     for part in (is_sampled, ~is_sampled):
@@ -165,7 +166,7 @@ def test_groups_and_weights_go_with_their_rows(rng):
     X, y, class_proba = gaussians(3000, [0.4, 0.3, 0.3])
     groups = rng.permutation(np.repeat(np.arange(600), 5))
     clf = classifier(max_fit_rows=600).fit(X, y, rng.random(3000), groups=groups)
-    rows = clf._rows_to_fit(clf.label_design_)
+    rows = rows_to_fit(clf._settings(), clf.label_design_, 1200)
     assert_array_equal(np.flatnonzero(np.isin(groups, groups[rows])), rows)
     assert np.abs(clf.class_proba_ - class_proba).mean() < 0.04
 

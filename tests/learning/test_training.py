@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from looselabels import BalancedForestClassifier, DecoupledClassifier, Transition
 from looselabels.exceptions import IdentifiabilityWarning
 from looselabels.learning import training as steps
+from looselabels.learning.candidates import FitData, make_training
 from looselabels.learning.copies import RowGroups
 from looselabels.learning.decoupling import decouple
 from looselabels.learning.label_design import design_labels
@@ -84,9 +85,9 @@ def test_a_model_that_follows_wrong_labels_learns_from_sure_rows():
     ],
 )
 def test_forests_of_bootstrap_samples_learn_from_all_rows(estimator, expected):
-    clf, design = DecoupledClassifier(estimator), design_labels(TRUTH[TRAIN])
-    used = clf._estimator_or_default()
-    given = clf._training(used, X[TRAIN], TRUTH[TRAIN], design, {}, None, print)
+    settings = DecoupledClassifier(estimator)._settings()
+    data = FitData(X[TRAIN], TRUTH[TRAIN], design_labels(TRUTH[TRAIN]), {})
+    given = make_training(settings, data, FOREST if estimator is None else estimator)
     assert given.may_leave_out == expected
     drawn = given.on_draws()
     assert drawn is None or drawn.may_leave_out == expected

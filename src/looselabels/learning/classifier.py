@@ -1,20 +1,15 @@
 """DecoupledClassifier: scikit-learn plumbing around `decoupling`. No equations here."""
 
 import warnings
-from collections.abc import Iterator
 from copy import copy
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import (
-    _check_method_params,
     _check_sample_weight,
     _num_samples,
     check_is_fitted,
@@ -22,15 +17,14 @@ from sklearn.utils.validation import (
 )
 
 from looselabels._dask import in_memory, is_dask
-from looselabels._names import as_column, check_distinct_columns, listed, read_column
-from looselabels._progress import each, steps
+from looselabels._names import as_column, check_distinct_columns, read_column
+from looselabels._progress import steps
 from looselabels._renamed import warn_of_old_name
-from looselabels._validation import as_counts, as_numpy, short_repr
+from looselabels._validation import as_numpy, short_repr
 from looselabels.annotations import read_annotations
 from looselabels.estimation.calibration import Calibration, relative_to_shares
 from looselabels.estimation.noise import MAX_ROWS as NOISE_ROWS
 from looselabels.estimation.sampling import MAX_FIT_ROWS
-from looselabels.estimation.weighting import multiply_weights
 from looselabels.inference import condition_on_label
 from looselabels.learning.annotated import (
     ROUGH,
@@ -46,50 +40,41 @@ from looselabels.learning.annotated import (
     warn_if_answers_cannot_be_compared,
 )
 from looselabels.learning.annotation_design import check_parameters, design_annotations
+from looselabels.learning.candidates import (
+    FitData,
+    Settings,
+    choose_model,
+    default_forest,
+    has_routing,
+    read_folds,
+    rival_wrong_shares,
+    score_models,
+)
 from looselabels.learning.copies import group_rows, specified_copies
 from looselabels.learning.dask_rows import DaskRows, apply_to_rows, read_rows
-from looselabels.learning.dask_training import ask_dask, score_on_dask, trains_on_dask
+from looselabels.learning.dask_training import ask_dask, trains_on_dask
 from looselabels.learning.decoupling import (
     decouple,
     label_proba_of_training_rows,
     learn_classes,
 )
-from looselabels.learning.forest import BalancedForestClassifier
 from looselabels.learning.label_design import design_labels
 from looselabels.learning.label_model import (
-    OWN_MODEL,
-    LabelScores,
     model_labels,
-    pool_scores,
     score_labels,
 )
-from looselabels.learning.linear import is_table_of_numbers, linear_model
 from looselabels.learning.out_of_sample import (
-    OWN,
     PrecomputedProba,
-    choose_folds,
     label_columns,
-    predicts_own_rows,
     weight_parameter,
 )
-from looselabels.learning.row_sample import (
-    choose_rows,
-    score_all_rows,
-    scores_of_sample,
-    weigh_sample,
-)
 from looselabels.learning.training import (
-    Rounds,
-    Training,
-    choose_rounds,
-    fit_alone_or_drawn,
     learn_in_rounds,
+    plan_rounds,
     predict_classes,
     predict_labels,
 )
 from looselabels.learning.unchanged import unchanged_on_failure
-from looselabels.learning.weighted_copies import weight_name
-from looselabels.transition import is_missing
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -107,19 +92,6 @@ OF_ANNOTATORS = (
     *("annotators_", "transitions_", "annotator_quality_"),
     *("annotation_design_", "annotator_inference_"),
 )
-MAX_EXTRA_ROWS = 5_000  # for models next to the user's; noise is estimated from 3,000 rows
-CLOSE = 1.02  # times the log-loss of all models together: a model alone is about as good
-
-
-class Scored(NamedTuple):
-    """A fitted estimator, and what it and other models say of the labels."""
-
-    training: Any  #: a Training; None if models learned from a part of the rows, or on a cluster
-    estimator: Any
-    scores: LabelScores
-    pooled: LabelScores  #: of all models together
-    single: dict  #: the scores of each model by name, if there are several
-    pooled_rows: Any = None  #: those of `pooled` and `single`; None: all
 
 
 class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -359,8 +331,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             Passed to the fit of `estimator`.
         """
         with unchanged_on_failure(self):
-            estimator = self._check_parameters()
-            X = read_rows(X, 0 if trains_on_dask(estimator, X) else self._most_rows())
+            estimator, settings = self._check_parameters(), self._settings()
+            X = read_rows(X, 0 if trains_on_dask(estimator, X) else settings.most_rows)
             y, sample_weight, groups = map(in_memory, (y, sample_weight, groups))
             known_classes, annotations = in_memory(known_classes), read_annotations(y)
             fit_params = {name: in_memory(value) for name, value in fit_params.items()}
@@ -368,7 +340,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
                 check_parameters(self, known_classes)
                 design = self._design_answers(annotations, sample_weight)
                 X = X[:] if isinstance(X, DaskRows) else X
-                return self._fit_to_answers(estimator, X, design, groups, fit_params)
+                return self._fit_to_answers(settings, X, design, groups, fit_params)
             if X is None:
                 raise ValueError("X is None, but y has one label per row: it needs features.")
             X, y = indexable(X, as_column(y))
@@ -380,14 +352,15 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             fit_params["groups"] = groups
             with steps(*_costs(design, self.refit)) as begin:
                 begin("predicting labels")
-                scored = self._score(estimator, X, y, design, fit_params)
+                scored = score_models(settings, FitData(X, y, design, fit_params))
+                self.candidate_losses_, self.n_fit_rows_ = scored.losses, scored.n_fit_rows
                 scores, training = scored.scores, scored.training
                 begin("inferring classes")
                 model = model_labels(design, scored.pooled)
-                self.rival_wrong_shares_ = _wrong_shares(design, scored)
+                self.rival_wrong_shares_ = rival_wrong_shares(design, scored)
                 found = decouple(scores, model, self.calibrate)
                 begin("learning classes")
-                rounds = self._rounds(training, model, scored.pooled)
+                rounds = plan_rounds(self.refit, training, model, scored.pooled, self.calibrate)
                 begin("learning classes")
                 found = learn_in_rounds(training, scores, found, self.calibrate, rounds)
             self.n_rounds_ = rounds.number
@@ -451,7 +424,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         new.rival_wrong_shares_ = {}  # those of the fit do not know these classes
         return new
 
-    def _fit_to_answers(self, estimator, X, design, groups, fit_params):
+    def _fit_to_answers(self, settings, X, design, groups, fit_params):
         """Fit to several labels per row; if X is None, without features."""
         self.candidate_losses_, self.rival_wrong_shares_ = None, {}
         self.n_fit_rows_ = 0 if X is None else len(design.annotations)
@@ -469,14 +442,16 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         consensus, fit_params["groups"] = consensus_labels(labels), groups
         with steps(1, 4) as begin:
             begin("predicting labels")
+            # one model in each round: models learn again from better labels
+            settings = settings._replace(may_draw=False)
             with explain_single_consensus(labels):
-                training, estimator, scores, *_ = self._choose_estimator(
-                    estimator, X, consensus, labels, fit_params, of_answers=True
-                )
+                scored = choose_model(settings, FitData(X, consensus, labels, fit_params))
+            self.candidate_losses_, training = scored.losses, scored.training
             begin("learning classes")
             n_rounds = self.refit if training.can_learn_classes(max_rows=np.inf) else 0
-            found = learn_from_answers(training, estimator, scores, found, self.calibrate, n_rounds)
-        return self._keep_answers(estimator, labels, scores, found)
+            given = training, scored.estimator, scored.scores
+            found = learn_from_answers(*given, found, self.calibrate, n_rounds)
+        return self._keep_answers(scored.estimator, labels, scored.scores, found)
 
     def _design(self, y, sample_weight, estimator, known_classes):
         """Read the parameters that say something about labels; they are not read again."""
@@ -510,181 +485,19 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         prior, strength = self.class_prior, self.strength
         return design_annotations(annotations, self.transition, prior, weight, strength)
 
-    def _score(self, estimator, X, y, design, fit_params):
-        """Return what `_choose_estimator` does, with scores of all rows."""
-        self.candidate_losses_, self.n_fit_rows_ = None, len(design.label_index)
-        if trains_on_dask(estimator, X):
-            self._check_for_dask(design, fit_params)
-            estimator, scores = score_on_dask(estimator, X, design)
-            return Scored(None, estimator, scores, scores, {})
-        rows = self._rows_to_fit(design)
-        found = self._choose_estimator(estimator, *_some(rows, X, y, design, fit_params))
-        if rows is None:
-            return found
-        self.n_fit_rows_ = len(rows)
-        scores = score_all_rows(found.estimator, X, design, rows, found.scores)
-
-        def of_all_rows(part):  # only the model that is used has predicted all rows
-            return scores if part is found.scores else weigh_sample(design, rows, part)
-
-        single = {name: of_all_rows(part) for name, part in found.single.items()}
-        pooled, pooled_rows = of_all_rows(found.pooled), found.pooled_rows
-        if pooled is not scores:
-            pooled_rows = rows if pooled_rows is None else rows[pooled_rows]
-        return Scored(None, found.estimator, scores, pooled, single, pooled_rows)
-
-    def _check_for_dask(self, design, fit_params):
-        """Raise if a parameter cannot be used with an estimator that is trained on Dask."""
-        given = [name for name, value in fit_params.items() if value is not None]
-        given += ["cv"] * (self.cv is not None) + ["label_weights"] * design.has_explicit_weights
-        if given:
-            raise ValueError(
-                f"{type(self.estimator).__name__} is trained on a cluster of Dask, on blocks of "
-                f"rows; then {listed(given)} cannot be used."
-            )
-
-    def _choose_estimator(self, estimator, X, y, design, fit_params, of_answers=False) -> Scored:
-        """Fit the estimator, or the default one that predicts the labels best, and score it.
-
-        Our default models are also fitted next to an estimator of the user if noise is to be
-        estimated: all models together estimate it better. If the labels are a consensus
-        `of_answers`, there is one model only, because models learn again from better labels.
-        """
-        self.candidate_losses_, report = None, self._progress()
-        cv = list(self.cv) if isinstance(self.cv, Iterator) else self.cv  # for all models
-        needs_pool = not of_answers and _needs_pool(estimator, design)
-        if self.estimator is None:
-            return self._choose_default(X, y, design, fit_params, cv, report, needs_pool)
-        training = self._training(estimator, X, y, design, fit_params, cv, report)
-        _check_labels_are_seen_again(training, fit_params)
-        if of_answers:
-            training = training._replace(may_draw=False)
-        training, fitted, scores = fit_alone_or_drawn(training)
-        if not needs_pool:
-            return Scored(training, fitted, scores, scores, {})
-        rows, extra = self._score_extra_models(X, y, design, fit_params, cv, report)
-        if not extra:
-            return Scored(training, fitted, scores, scores, {})
-        own = scores if rows is None else scores_of_sample(design, rows, scores)
-        single = {OWN_MODEL: own, **extra}
-        self.candidate_losses_ = {name: one.log_loss() for name, one in single.items()}
-        return Scored(training, fitted, scores, pool_scores(list(single.values())), single, rows)
-
-    def _choose_default(self, X, y, design, fit_params, cv, report, needs_pool) -> Scored:
-        """Fit the default models, and return the one that predicts the labels best."""
-        trained: dict = {}
-        for name, model in self._default_models(X, design):
-            told = partial(_report_of, name, report)
-            training = self._training(model, X, y, design, fit_params, cv, told)
-            if not trained:
-                _check_labels_are_seen_again(training, fit_params)
-            elif not training.can_predict_labels():
-                continue
-            trained[name] = training, *training.score()
-        single = {name: scores for name, (*_, scores) in trained.items()}
-        self.candidate_losses_ = {name: scores.log_loss() for name, scores in single.items()}
-        best = min(single, key=self.candidate_losses_.__getitem__)
-        training, fitted, scores = trained[best]
-        pooled = pool_scores(list(single.values())) if needs_pool else scores
-        return Scored(training, fitted, scores, pooled, single)
-
-    def _score_extra_models(self, X, y, design, fit_params, cv, report) -> tuple:
-        """Return some rows (None: all) and what each default model says of them out of sample.
-
-        Nobody asked for these models, so they take a bounded time, and what they cannot learn from
-        is no error.
-        """
-        rows, scored = self._sample_rows(design, MAX_EXTRA_ROWS), {}
-        for name, model in self._default_models(X, design):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                told = partial(_report_of, name, report)
-                training = self._training(model, X, y, design, fit_params, cv, told, is_extra=True)
-                if rows is not None:
-                    training = training.part(rows)._replace(report=training.report)
-                if is_table_of_numbers(training.X) and training.can_predict_labels():
-                    _, scores = training.score()
-                    scored[name] = scores if rows is None else weigh_sample(design, rows, scores)
-        return rows, scored
-
-    def _default_models(self, X, design):
-        """Yield the names of the default models, and the models."""
-        models = {"forest": self._default_forest()}
-        if self.cv != OWN:
-            models["linear"] = linear_model(X, design.mean_copies)
-        # a linear model is much faster than a forest, unless there are very many columns
-        yield from each(models.items(), 1.1 if len(models) > 1 else 1)
-
-    def _training(self, estimator, X, y, design, fit_params, cv, report, is_extra=False):
-        """Return the rows, folds and parameters that an estimator is fitted with.
-
-        An extra model is fitted next to the user's estimator, and takes no parameters of its fit.
-        """
-        fit_params, split_params = self._route(estimator, design, fit_params, is_extra)
-        weights, folds, seed = None, [], self.random_state
-        if not isinstance(estimator, FrozenEstimator):
-            index, weights = design.label_index, design.training_weights
-            folds = choose_folds(estimator, cv, X, y, index, split_params, seed, design.groups)
-        return Training(
-            estimator, X, design, folds, fit_params, weights, self.n_jobs, seed, report,
-            may_draw=self._may_draw(estimator, design, fit_params),
-            # a mean of trees on bootstrap samples hardly follows single wrong labels
-            may_leave_out=not predicts_own_rows(estimator),
-        )  # fmt: skip
-
-    def _may_draw(self, estimator, design, fit_params):
-        """Return whether more models than one may be fitted, to draws of the rows.
-
-        An estimator that predicts its own rows, like our forests, needs none. Parameters of its fit
-        other than weights could not be passed on to models that learn classes.
-        """
-        is_automatic = self.cv is None and self.refit is True and self.calibrate == "classes"
-        return (
-            is_automatic
-            and self.estimator is not None
-            and not design.has_explicit_weights
-            and not isinstance(estimator, FrozenEstimator)
-            and not hasattr(estimator, "fit_out_of_sample")
-            and not set(fit_params) - {weight_name(estimator)}
-        )
-
-    def _most_rows(self):
-        """Return about how many rows models learn from; None: all."""
-        numbers_all = not (
-            self.cv is None or isinstance(self.cv, Integral | str) or hasattr(self.cv, "split")
-        )
-        return None if numbers_all else self.max_fit_rows  # folds as a list number all rows
-
-    def _rows_to_fit(self, design):
-        """Return the rows that models learn from, in increasing order; None: all."""
-        rows = self._sample_rows(design, self._most_rows())
-        if rows is not None:
-            self._print(f"models learn from {len(rows):,} of {len(design.label_index):,} rows")
-        return rows
-
-    def _sample_rows(self, design, max_rows):
-        is_frozen, index = isinstance(self.estimator, FrozenEstimator), design.label_index
-        weights = None if is_frozen else design.training_weights
-        weight = multiply_weights(design.sample_weight, None if weights is None else weights[index])
-        return choose_rows(
-            index,
-            max_rows,
-            is_learned=None if weight is None else weight > 0,
-            groups=None if design.groups is None else design.groups.group_index,
+    def _settings(self) -> Settings:
+        """Read the parameters that say something about models."""
+        return Settings(
+            estimator=self.estimator,
+            cv=read_folds(self.cv),
+            max_fit_rows=self.max_fit_rows,
+            # with other parameters, a user can still ask for exactly one model
+            may_draw=self.cv is None and self.refit is True and self.calibrate == "classes",
+            n_jobs=self.n_jobs,
             random_state=self.random_state,
+            router=self,
+            report=self._progress(),
         )
-
-    def _rounds(self, training, model, scores):
-        """Return how often a model learns the classes."""
-        if training is None or training.design.has_explicit_weights:
-            return Rounds(0)
-        if not training.can_learn_classes():
-            return Rounds(0)
-        if self.refit is not True:
-            return Rounds(int(self.refit))
-        if not scores.skill().is_useful:  # one of many trials would seem to help by chance
-            return Rounds(0)
-        return choose_rounds(training, model, self.calibrate)
 
     def _keep_answers(self, estimator, labels, scores, found):
         """Set the fitted attributes for several labels per row."""
@@ -861,39 +674,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         return estimator
 
     def _estimator_or_default(self):
-        return self._default_forest() if self.estimator is None else self.estimator
-
-    def _default_forest(self):
-        forest = BalancedForestClassifier(n_jobs=self.n_jobs, random_state=self.random_state)
-        if get_config()["enable_metadata_routing"]:  # nobody else can request it
-            forest.set_fit_request(sample_weight=True)
-        return forest
-
-    def _route(self, estimator, design, fit_params, is_extra=False):
-        """Return what is passed to the fit of the estimator, and what to the splitter.
-
-        An extra model gets weights only: all other parameters are for the user's estimator.
-        """
-        sample_weight, label_weights = design.sample_weight, design.label_weights
-        if self.estimator is None or is_extra:  # weights that sum to 1 would be next to no rows
-            sample_weight = None if sample_weight is None else as_counts(sample_weight)
-        fit_params = {name: value for name, value in fit_params.items() if value is not None}
-        if get_config()["enable_metadata_routing"]:
-            given = {} if sample_weight is None else {"sample_weight": sample_weight}
-            routed = process_routing(self, "fit", **given, **fit_params)
-            fit = dict(routed.estimator.fit)
-            split = dict(routed.splitter.split) if _has_routing(self.cv) else {}
-        else:
-            fit = {name: value for name, value in fit_params.items() if name != "groups"}
-            split = {name: value for name, value in fit_params.items() if name == "groups"}
-            if sample_weight is not None:
-                _pass_weight(estimator, fit, sample_weight)
-        if is_extra:
-            fit = {} if sample_weight is None else {weight_name(estimator): sample_weight}
-        if label_weights is not None:
-            row_weights = label_weights[design.label_index]
-            fit[weight_parameter(estimator)] = multiply_weights(sample_weight, row_weights)
-        return fit, split
+        if self.estimator is None:
+            return default_forest(self.n_jobs, self.random_state)
+        return self.estimator
 
     def _progress(self):
         """Return a function that reports each step to scikit-learn's callbacks, and prints it."""
@@ -919,7 +702,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         fit = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
         router.add(estimator=self._estimator_or_default(), method_mapping=fit)
-        if _has_routing(self.cv):
+        if has_routing(self.cv):
             split = MethodMapping().add(caller="fit", callee="split")
             router.add(splitter=self.cv, method_mapping=split)
         return router
@@ -928,42 +711,6 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self._estimator_or_default()).input_tags
         return tags
-
-
-def _report_of(model, report, words):
-    report(f"{words} ({model})")
-
-
-def _check_labels_are_seen_again(training, fit_params):
-    """Raise if no model can predict a label that it has seen in other rows."""
-    if not training.folds or training.sees_labels_again():
-        return
-    labels, index = training.design.transition.labels, training.design.label_index
-    label, groups = next(s for s in index if not is_missing(labels[s])), fit_params.get("groups")
-    name = short_repr(labels[label])
-    of_label: list = (
-        [] if groups is None else np.asarray(groups, dtype=object)[index == label].tolist()
-    )
-    if len({*of_label}) != 1:
-        raise ValueError(
-            "No row is predicted by a model that has seen its label in other rows, such as "
-            f"{name}. Use a splitter that stratifies by label, such as LabelStratifiedKFold."
-        )
-    raise ValueError(
-        f"Every row with label {name} is in group {short_repr(of_label[0])}, and each other label "
-        "is in one group too. Rows are predicted by models that have seen no row of their group, "
-        "so no label could be found. Use groups that have several labels each, or none if rows are "
-        "independent."
-    )
-
-
-def _some(rows, X, y, design, fit_params):
-    """Return the same rows of everything that belongs to rows; None: all of them."""
-    if rows is None:
-        return X, y, design, fit_params
-    fit_params = _check_method_params(X, fit_params, indices=rows)
-    some = X[rows] if isinstance(X, DaskRows) else _safe_indexing(X, rows)
-    return some, _safe_indexing(y, rows), design.take(rows), fit_params
 
 
 def _log(proba):
@@ -976,36 +723,6 @@ def _choose_class(class_proba, classes, class_prior):
     if class_prior is not None:
         class_proba = relative_to_shares(class_proba, class_prior)
     return classes[class_proba.argmax(axis=1)]
-
-
-def _needs_pool(estimator, design):
-    """Return whether noise is to be estimated from all models together.
-
-    Label rates are not: they follow from the most certain rows, of which the best model has more.
-    """
-    return (
-        design.noise_method is not None
-        and design.rate_method is None
-        and not design.has_explicit_weights
-        and not isinstance(estimator, FrozenEstimator)
-    )
-
-
-def _wrong_shares(design, scored):
-    """Return the range of the share of wrong labels by the best of the other models, by its name.
-
-    Only if it predicts the labels about as well as the scores that noise was estimated from.
-    """
-    others = {name: one for name, one in scored.single.items() if one is not scored.pooled}
-    if design.noise_method != "estimate" or not others:
-        return {}
-    losses = {name: scores.log_loss() for name, scores in others.items()}
-    best = min(losses, key=lambda name: losses[name])
-    if losses[best] >= CLOSE * scored.pooled.log_loss():
-        return {}
-    with warnings.catch_warnings():  # the model that is used warns of the same
-        warnings.simplefilter("ignore")
-        return {best: model_labels(design, others[best]).wrong_share_interval}
 
 
 def _costs(design, refit):
@@ -1028,19 +745,6 @@ def _check_weight(sample_weight, rows):
     return weight
 
 
-def _pass_weight(estimator, fit, sample_weight):
-    name = weight_parameter(estimator)
-    if name is not None:
-        fit[name] = sample_weight
-    elif not isinstance(estimator, FrozenEstimator):
-        warnings.warn(
-            f"{type(estimator).__name__} takes no sample_weight: weights count in the inference "
-            "only.",
-            UserWarning,
-            stacklevel=5,
-        )
-
-
 def as_name_array(names) -> np.ndarray:
     """Return names as an array: of their own type if they share one, else of objects."""
     if len({type(name) for name in names}) == 1 and isinstance(names[0], str | int | float):
@@ -1048,7 +752,3 @@ def as_name_array(names) -> np.ndarray:
     array = np.empty(len(names), dtype=object)
     array[:] = names
     return array
-
-
-def _has_routing(cv):
-    return hasattr(cv, "get_metadata_routing")

@@ -274,6 +274,22 @@ def learn_in_rounds(training: Training, scores, found, calibrate, rounds: Rounds
     return found
 
 
+def plan_rounds(refit, training: Training | None, model, scores: LabelScores, calibrate) -> Rounds:
+    """Return how often a model learns the classes: as specified, or as often as that helps.
+
+    `scores` say whether the features predict the labels at all.
+    """
+    if training is None or training.design.has_explicit_weights:
+        return Rounds(0)
+    if not training.can_learn_classes():
+        return Rounds(0)
+    if refit is not True:
+        return Rounds(int(refit))
+    if not scores.skill().is_useful:  # one of many trials would seem to help by chance
+        return Rounds(0)
+    return choose_rounds(training, model, calibrate)
+
+
 def choose_rounds(training: Training, model: LabelModel, calibrate) -> Rounds:
     """Return how often, and from which rows, models should learn the classes.
 
