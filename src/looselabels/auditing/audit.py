@@ -94,6 +94,8 @@ def audit(
     If a class is never labeled, it finds the unlabeled rows that are probably of a labeled class
     instead; see `Audit.question`. Its summary counts wrong labels too, if labels can be wrong.
 
+    If the features do not predict the labels, there are no suggestions: `Audit.predicts_labels`.
+
     Counts are counts of rows: how many labels of this table are wrong. Sample weights of the fit do
     not change them. Class shares, the transition and the calibration describe what the rows stand
     for, and use the weights, like the classifier.
