@@ -427,15 +427,15 @@ def test_a_bad_noise_rate_is_named(rate, message):
 
 
 def test_noise_needs_a_label_to_move_to():
-    with pytest.raises(ValueError, match=r"there is only one label.*\{'other': 0\.01\}"):
-        Transition.partial(["cat"], negative="other").with_noise(0.1)
+    with pytest.raises(ValueError, match=r"there is only one label.*\{'dog': 0\.01\}"):
+        Transition.partial(["cat"], negative="dog").with_noise(0.1)
 
 
 def test_noise_needs_two_labels_of_each_data_set():
     web = Transition.partial(["cat"], labeled=0.5, negative="dog")
     both = {"pets": Transition.identity(["cat", "dog"]), "web": web}
     merged = Transition.combine(both, {"pets": 1, "web": 1})
-    with pytest.raises(ValueError, match=r"'web: cat' is the only .*data set.*before .*combine"):
+    with pytest.raises(ValueError, match=r"'web: cat' is the only .*combine.*\{'dog': 0\.01\}"):
         merged.with_noise(0.1)
     assert_array_equal(merged.with_noise(0).proba, merged.proba)
     noisy = merged.with_noise({"dog": 0.1})  # cats have no noise

@@ -388,17 +388,18 @@ class Transition:
         """Raise if rates move samples of a label, but there is no other in `columns`."""
         if len(columns) != 1 or not (rates @ self.proba[:, columns]).any():
             return
-        label = self.labels[columns[0]]
+        label, is_wrong = self.labels[columns[0]], ~self.is_right[columns[0]]
+        example = {shown(self.classes[k]): 0.01 for k in np.flatnonzero(is_wrong)[:1]}
         if data_set(label, self.classes) is None:
             raise ValueError(
                 "rate moves samples to other labels, but there is only one label. To label samples "
-                "of the negative class by mistake, name it in rate, as in {'other': 0.01}."
+                f"of the negative class by mistake, name it in rate, as in {example}."
             )
         raise ValueError(
             f"rate moves samples to other labels of their data set, but {shown(label)!r} is the "
             "only label there that can be wrong. Add noise to the other data sets before they are "
             "merged by Transition.combine, or name in rate the classes that get this label by "
-            "mistake, as in {'other': 0.01}."
+            f"mistake, as in {example}."
         )
 
     def with_proba(self, proba) -> "Transition":

@@ -123,12 +123,14 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     noise : float, str or None, default=None
         How often labels are wrong. A rate is added to `transition` (`Transition.with_noise`). With
         `negative` it is the share of the rows with each label that belong to any other class.
-        "estimate" estimates rates and directions from the data: from `estimator`, a forest and a
-        linear model together, because right labels look wrong where a single model does not fit;
-        these two learn from 5,000 rows at most. A method of `estimate_transition` such as
-        "calibrated" can also be named. To estimate noise, the transition must have none. None is
-        "estimate", but 0 if `transition` or a finite `strength` is specified, or a method as
-        `class_prior`. Pass 0 if you know that labels are right.
+        "estimate" estimates rates and directions (which label a wrong one is) from the data: from
+        `estimator`, a forest and a linear model together, because right labels look wrong where a
+        single model does not fit. The latter two learn from 5,000 rows at most. They are left out
+        if label rates are estimated too (`negative`), with `label_weights`, for a frozen estimator,
+        and if X is not a table of numbers. A method of `estimate_transition` such as "calibrated"
+        can also be named. To estimate noise, `transition` must have none, and each class must have
+        a label. None is "estimate", but 0 if `transition` or a finite `strength` is specified, or a
+        method as `class_prior`. Pass 0 if you know that labels are right.
     strength : float, default=inf
         Prior pseudocount per class for the transition. inf keeps the transition fixed; with a
         finite number it is inferred together with the classes, as in the paper. With several
@@ -162,10 +164,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         number: as many, without held-out rows. A model of the same kind as `estimator` learns from
         copies of each row, one per class, weighted by the probability of the class; the default
         forest learns from class probabilities directly. If this is True, a model other than a
-        forest learns from the surest rows only, if the held-out rows say that this is better
-        (`looselabels.learning.sure_rows`). There is no refit for a frozen estimator,
-        with `label_weights`, or with so many rows that it would take long
-        (`Training.can_learn_classes`).
+        forest learns only from the rows whose class is most certain, if the held-out rows say that
+        this is better (`looselabels.learning.sure_rows`). There is no refit for a frozen estimator,
+        with `label_weights`, or with many rows: more than 20,000 to learn classes from, or more
+        than 5,000 in a tree of the default forest. Rows of an abundant label count only in part.
         If this is True, and `cv` and `calibrate` have their defaults, many models like `estimator`
         are fitted to balanced draws of the rows (`BalancedDraws`) if a label is far more frequent
         than others, or if they predict the labels better than one model.
@@ -211,9 +213,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         The out-of-sample log-loss of the labels by each model, if there are several: "forest",
         "linear", and "estimator" for the one that you passed.
     rival_wrong_shares_ : dict
-        If noise was estimated: the range of the share of wrong labels by the best single model, by
-        its name, if it predicts the labels about as well as the models that noise was estimated
-        from. `diagnose` says whether they disagree.
+        The range of the share of wrong labels by the best single model, by its name. It is empty
+        unless noise was estimated and this model predicts the labels about as well as all models
+        together. `diagnose` says whether they disagree.
     class_estimator_ : estimator or None
         Estimates p(class | x) after a `refit`; `predict_proba` then uses it.
     n_fit_rows_ : int
