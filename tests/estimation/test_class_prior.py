@@ -256,6 +256,10 @@ def test_without_resamples_there_is_no_interval(one_rate):
             "No row has label 0: the share of its class cannot be",
         ),
         ({"label_index": np.zeros(1000, int)}, "No row has the missing label, 1"),
+        (
+            {"label_proba": np.full((1000, 3), 1 / 3), "label_index": np.arange(1000) % 2},
+            "No row has the missing label, 2",
+        ),
         ({"sample_weight": np.arange(1000) >= 100}, "No row has label 0"),
         (
             {"label_proba": np.ones((1000, 1)), "label_index": np.zeros(1000, int)},

@@ -94,6 +94,17 @@ def test_rows_count_as_often_as_their_weights():
     assert weighted.share == pytest.approx(twice.share, abs=1e-3)
 
 
+def test_several_labels_are_pooled():
+    label_proba, label_index, _ = simulated(0.1)
+    is_second = np.random.default_rng(1).random(len(label_index)) < 0.3
+    split = np.column_stack([0.7 * label_proba[:, 0], 0.3 * label_proba[:, 0], label_proba[:, 1]])
+    of_split = np.where(label_index == 0, is_second, 2)
+    found = estimate_noisy_positives(split, of_split)
+    expected = estimate_noisy_positives(label_proba, label_index)
+    assert found.share == pytest.approx(expected.share)
+    assert found.wrong == pytest.approx(expected.wrong)
+
+
 def test_labeled_rows_are_positive_by_bayes_rule():
     found = estimate_noisy_positives(*simulated(0.2)[:2])
     rates = np.array([found.labeled, found.mislabeled])
