@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
@@ -149,6 +150,15 @@ def test_sparse_rows_are_used_as_they_are():
     clf = DecoupledClassifier(random_state=0, refit=False).fit(rows, y[:400])
     assert set(clf.candidate_losses_) == {"forest", "linear"}
     assert clf.score(sparse.csr_matrix(X[400:800] / 16), y[400:800]) > 0.75  # unscaled, C=1
+
+
+def test_a_sparse_table_is_a_sparse_matrix():
+    pd = pytest.importorskip("pandas")
+    rows = sparse.csr_array(np.maximum(LINE, 0))
+    table = pd.DataFrame.sparse.from_spmatrix(rows)
+    clf = DecoupledClassifier(MultinomialNB(), refit=False, random_state=0)
+    losses = [clone(clf).fit(X, ABOVE).candidate_losses_ for X in (rows, table)]
+    assert losses[0] == losses[1]
 
 
 def test_weights_reach_the_linear_model_with_metadata_routing():
