@@ -952,6 +952,17 @@ def test_new_rows_of_one_class_or_with_a_rare_one_do_not_make_features_useless()
     assert n_useless == 0
 
 
+def test_wrong_labels_of_new_rows_are_found_if_all_rows_look_like_one_class():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.normal(6 * y)[:, None]
+    clf = DecoupledClassifier(GaussianNB(), noise=0.02, refit=False, random_state=0).fit(X, y)
+    labels = np.where(np.arange(60) % 5, 0, 1)
+    found = audit(clf, labels, rng.normal(size=(60, 1)))
+    assert found.why_no_count is None
+    assert_array_equal(found.is_to_check, labels == 1)
+
+
 def test_an_estimator_that_does_not_predict_the_labels_is_no_fault_of_the_features():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 2))

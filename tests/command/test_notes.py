@@ -58,8 +58,8 @@ SAID = {  # by the library, and by the command
     "the design never labels.",
     "Specify negative='other' in place of the transition: all is estimated then.": "Pass "
     "--negative 'other', not --design: all is estimated then.",
-    "Add a share of its rows, as in transition.with_noise({'other': 0.01}).": "Add a share of its "
-    'rows, as in "noise": {"other": 0.01}.',
+    "Leave noise out and add a share, as in transition.with_noise({'other': 0.01}).": "Leave "
+    '--noise out and add a share, as in "noise": {"other": 0.01}.',
     "If you know the share of wrong labels, specify it as noise, such as 0.1.": "If you know the "
     "share of wrong labels, pass it as in --noise 0.1.",
     "A forest is much better than your estimator. Consider estimator=None.": "A forest is much "

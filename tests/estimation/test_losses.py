@@ -100,6 +100,14 @@ def test_only_labels_that_contradict_predictions_surprise():
     assert np.sum(surprises, axis=0).tolist() == [0, 0, 0, 20]
 
 
+def test_wrong_labels_of_one_class_or_of_a_few_rows_do_not_make_predictions_useless():
+    sure, weight = np.array([[0.98, 0.02]] * 100), np.ones(100)
+    assert not label_skill(sure, (np.arange(100) % 5 == 0).astype(int), weight).is_contradicted
+    both = np.array([[0.99, 0.01], [0.01, 0.99]])
+    assert not label_skill(both, np.array([1, 0]), np.ones(2)).is_contradicted
+    assert label_skill(np.tile(both, (10, 1)), np.tile([1, 0], 10), np.ones(20)).is_contradicted
+
+
 @pytest.mark.parametrize("number", [7, 11, 26, 100])  # both starts win some
 def test_the_better_of_two_minima_is_found(number):
     """Few or many labels can be independent of x: no point of a grid of both numbers is better."""

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -119,6 +120,15 @@ def test_rows_that_only_the_estimator_of_the_user_can_use_are_no_error():
     clf = DecoupledClassifier(filled, refit=False).fit(rows, ABOVE)
     assert clf.candidate_losses_ is None
     assert clf.score(rows, ABOVE) > 0.8
+
+
+def test_a_sparse_table_is_a_sparse_matrix():
+    pd = pytest.importorskip("pandas")
+    rows = sparse.csr_array(np.maximum(LINE, 0))
+    table = pd.DataFrame.sparse.from_spmatrix(rows)
+    clf = DecoupledClassifier(MultinomialNB(), refit=False, random_state=0)
+    losses = [clone(clf).fit(X, ABOVE).candidate_losses_ for X in (rows, table)]
+    assert losses[0] == losses[1]
 
 
 def test_warnings_of_models_that_nobody_asked_for_are_not_shown():

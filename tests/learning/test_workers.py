@@ -2,12 +2,14 @@
 
 import os
 import signal
+import warnings
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn import __version__, config_context, get_config
 from sklearn.linear_model import LogisticRegression
 
 from looselabels import BalancedForestClassifier, DecoupledClassifier
@@ -22,6 +24,30 @@ def square_or_die(number, file):
         file.write_text(file.read_text()[1:])
         os.kill(os.getpid(), signal.SIGKILL)
     return number**2
+
+
+def warn_or_return(number):
+    """Return the number, after a warning."""
+    warnings.warn(f"Warning of {number}.", UserWarning, stacklevel=2)
+    return number
+
+
+@pytest.mark.slow
+def test_processes_have_the_configuration_of_the_fit():
+    with config_context(enable_metadata_routing=True):
+        (config,) = in_parallel(get_config, [()], 2)
+    assert config["enable_metadata_routing"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(__version__.startswith("1.6"), reason="filters stay in one process")
+def test_processes_show_only_the_warnings_that_this_one_shows():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert list(in_parallel(warn_or_return, [(3,)], 2)) == [3]
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="of 3"):
+            list(in_parallel(warn_or_return, [(3,)], 2))
 
 
 @pytest.mark.slow

@@ -38,6 +38,7 @@ OPTIONS = (
     (r"\blabel_proba\b", "--proba"),
     (r"\bnegative needs\b", "--negative needs"),
     (r"\b(L|l)eave negative out\b", r"\1eave --negative out"),
+    (r"\b(L|l)eave noise out\b", r"\1eave --noise out"),
     (r"\bgive class_prior\b", "pass --class-share"),
     (r"\bclass_prior\b", "--class-share"),
     (r"\bnoise='?([\w.]+)'?", r"--noise \1"),

@@ -128,7 +128,10 @@ def label_skill(label_proba, label_index, sample_weight) -> LabelSkill:
 
     The gain is reduced by the two parameters of the correction, as in Akaike's criterion. Right
     predictions have a log-loss below the entropy of their mean, also if some labels are rarer or
-    more frequent here than in the fit; the loss above it, less two standard errors, is a surprise.
+    more frequent here than in the fit. They also predict the labels better than their mean does:
+    if all rows look like one class, wrong labels do not make the features useless. The loss above
+    both, less two standard errors, is a surprise. Few losses can be equal by chance, so these
+    errors are those around 0.
 
     >>> label_index = np.repeat([0, 1], 50)
     >>> useless = label_skill(np.full((100, 2), 0.5), label_index, np.ones(100))
@@ -140,13 +143,16 @@ def label_skill(label_proba, label_index, sample_weight) -> LabelSkill:
     weight = sample_weight / np.sum(sample_weight)
     share = np.bincount(label_index, weight)[label_index]
     gain, error = _mean(-np.log(share) - label_losses(label_proba, label_index, weight), weight)
-    loss, loss_error = _mean(-_logs(label_proba)[np.arange(len(weight)), label_index], weight)
+    losses = -_logs(label_proba)[np.arange(len(weight)), label_index]
+    loss_error = np.linalg.norm(weight * losses)
     mean_proba = weight @ label_proba
+    of_mean = -_logs(mean_proba)
+    least = max(mean_proba @ of_mean, weight @ of_mean[label_index])
     return LabelSkill(
         accuracy=float(weight @ (label_proba.argmax(axis=1) == label_index)),
         gain=float(gain - 2 / len(weight)),
         standard_error=float(error),
-        surprise=float(loss - 2 * loss_error + mean_proba @ _logs(mean_proba)),
+        surprise=float(weight @ losses - 2 * loss_error - least),
     )
 
 

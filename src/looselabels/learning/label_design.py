@@ -380,7 +380,8 @@ def _check_class_has_label(transition, noise_method):
             f"noise={noise_method!r} cannot tell how many labels are on rows of class {name}, "
             "which the transition never labels. "
             f"Specify negative={name} in place of the transition: label rates are estimated too "
-            f"then. Or add a share of its rows, as in transition.with_noise({{{name}: 0.01}})."
+            "then. Or leave noise out and add a share of its rows, as in "
+            f"transition.with_noise({{{name}: 0.01}})."
         )
 
 

@@ -26,7 +26,7 @@ def linear_model(X, mean_copies=1.0):
 
     It is regularized as strongly as without copies: C multiplies a sum over all rows.
     """
-    is_sparse = issparse(X)
+    is_sparse = _is_sparse(X)
     strength = (C_SPARSE if is_sparse else C) / mean_copies
     n_steps = MAX_STEPS_SPARSE if is_sparse else MAX_STEPS
     model = LogisticRegression(C=strength, tol=TOLERANCE, max_iter=n_steps)
@@ -45,7 +45,7 @@ def is_table_of_numbers(X) -> bool:
     >>> is_table_of_numbers([[1.0, float("nan")]]), is_table_of_numbers(["a text"])
     (True, False)
     """
-    finite = True if issparse(X) else "allow-nan"  # sparse rows have no imputer
+    finite = True if _is_sparse(X) else "allow-nan"  # sparse rows have no imputer
     try:  # a forest needs single precision
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -53,3 +53,8 @@ def is_table_of_numbers(X) -> bool:
     except (OverflowError, TypeError, ValueError):
         return False
     return True
+
+
+def _is_sparse(X) -> bool:
+    """Return whether scikit-learn learns from X as from a sparse matrix."""
+    return issparse(X) or hasattr(X, "sparse")  # a DataFrame whose columns are all sparse

@@ -4,9 +4,10 @@ import warnings
 from concurrent.futures import Future
 from functools import cache
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
+from sklearn.utils.parallel import Parallel, delayed
 
 
 def in_parallel(function, arguments, n_jobs, prefer=None):
@@ -47,6 +48,7 @@ def in_parallel(function, arguments, n_jobs, prefer=None):
 def _results(function, arguments, n_jobs, prefer):
     """Return a generator of results, by threads if the backend of the user has none.
 
+    Processes get the configuration of scikit-learn and the filters of warnings of this one.
     The backend "multiprocessing" has none; nor can it send functions that are defined in functions.
     """
     backend, _ = get_active_backend()
