@@ -25,6 +25,7 @@ from looselabels.learning.out_of_sample import (
     align,
     choose_folds,
     fit_and_predict,
+    fit_positions,
     predicts_own_rows,
     weight_parameter,
 )
@@ -510,6 +511,49 @@ def test_a_search_passes_weights_on():
     heavy = DecoupledClassifier(search, cv=2, random_state=0).fit(X, labels, sample_weight=weight)
     plain = DecoupledClassifier(search, cv=2, random_state=0).fit(X, labels)
     assert abs(heavy.predict_proba(X) - plain.predict_proba(X)).max() > 1e-6
+
+
+class WantsNoGaps(GaussianNB):
+    """Takes only labels 0, 1, …, as the classifier of XGBoost does."""
+
+    def fit(self, X, y, sample_weight=None):
+        expected = np.arange(len(np.unique(y)))
+        if not np.array_equal(np.unique(y), expected):
+            raise ValueError(f"Invalid classes: expected {expected}, got {np.unique(y)}")
+        return super().fit(X, y, sample_weight)
+
+
+NAMES = ["a", "b", "c", "d"]
+ANY = {"a": "a", "any": NAMES, "b": "b", "c": "c", "d": "d"}
+
+
+@pytest.mark.parametrize("refit", [False, 1])
+@pytest.mark.parametrize(
+    ("given", "changed"),
+    [
+        ({"transition": Transition.from_meanings(ANY)}, dict.fromkeys(range(0, 120, 3), "any")),
+        ({"noise": 0}, dict.fromkeys(range(31, 60), "a")),  # one row of b: a fold has none
+        ({"transition": Transition.identity(NAMES)}, dict.fromkeys(range(30, 60), "a")),  # no b
+    ],
+    ids=["an uninformative label", "a rare label", "a label that does not occur"],
+)
+@pytest.mark.filterwarnings("ignore:Label:UserWarning")
+def test_estimators_get_labels_without_gaps_if_they_need_them(given, changed, refit, tmp_path):
+    labels = np.repeat(NAMES, 30).astype(object)
+    X = np.repeat(np.eye(4), 30, axis=0) * 4 + np.random.default_rng(0).normal(size=(120, 4))
+    labels[list(changed)] = list(changed.values())
+    probas = []
+    for estimator in (WantsNoGaps(), GaussianNB()):
+        clf = DecoupledClassifier(estimator, refit=refit, random_state=0, **given).fit(X, labels)
+        probas.append(clf.predict_proba(X))
+    assert_allclose(*probas)
+
+
+def test_the_error_of_an_estimator_that_gets_labels_without_gaps_is_its_own():
+    with pytest.raises(ValueError, match=r"one class|1 class"):
+        fit_positions(LogisticRegression(), np.eye(3), np.zeros(3, int), {})
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        fit_positions(LogisticRegression(), np.full((2, 2), np.nan), np.array([0, 2]), {})
 
 
 def rows_and_labels():

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
@@ -351,14 +351,46 @@ def _predict_folds(estimator, X, label_index, n_labels, folds, fit_params, n_job
     return label_proba
 
 
+class WithoutGaps(ClassifierMixin, BaseEstimator):
+    """A fitted classifier of labels 0, 1, …, and the positions that these labels have."""
+
+    def __init__(self, estimator=None, positions=None):
+        self.estimator = estimator
+        self.positions = positions
+
+    @property
+    def classes_(self):
+        """Positions of the labels."""
+        return self.positions
+
+    def predict_proba(self, X):
+        """Return the prediction of the classifier; columns are `classes_`."""
+        return self.estimator.predict_proba(X)
+
+
+def fit_positions(estimator, X, index, fit_params) -> Any:
+    """Return a fitted clone of `estimator`, whose classes_ are positions of labels or classes.
+
+    Some positions may be absent, such as those of labels that a fold does not have. Estimators that
+    only take labels 0, 1, … without gaps, such as those of XGBoost, fail then, and get such labels.
+    """
+    positions, without_gaps = np.unique(index, return_inverse=True)
+    try:
+        return clone(estimator).fit(X, index, **fit_params)
+    except Exception:
+        if len(positions) == positions[-1] + 1:
+            raise
+    return WithoutGaps(clone(estimator).fit(X, without_gaps, **fit_params), positions)
+
+
 def _fit_one(estimator, X, label_index, n_labels, rows, fit_params):
     """Return a clone fitted to the training rows, and its prediction of the test rows, if any."""
     train, test = rows
     if len(train) < len(label_index):
         fit_params = _check_method_params(X, fit_params, indices=train)
-        fitted = clone(estimator).fit(_safe_indexing(X, train), label_index[train], **fit_params)
+        fitted = fit_positions(estimator, _safe_indexing(X, train), label_index[train], fit_params)
     else:
-        fitted = clone(estimator).fit(X, label_index, **fit_params)
+        fitted = fit_positions(estimator, X, label_index, fit_params)
     return fitted, None if test is None else align(fitted, _safe_indexing(X, test), n_labels)
 
 

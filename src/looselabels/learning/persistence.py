@@ -52,6 +52,7 @@ TRUSTED = (
     "looselabels.learning.draws.BalancedDraws",
     "looselabels.learning.draws.ClassDraws",
     "looselabels.learning.forest.BalancedForestClassifier",
+    "looselabels.learning.out_of_sample.WithoutGaps",
     "looselabels.learning.soft_labels.ClassForest",
     "numpy.dtype",
     "sklearn._loss._loss.CyHalfBinomialLoss",

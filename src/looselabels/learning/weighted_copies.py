@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
@@ -20,7 +19,7 @@ from sklearn.utils.validation import _check_method_params
 from looselabels._progress import each
 from looselabels._rows import on_simplex
 from looselabels._validation import weight_of_rows
-from looselabels.learning.out_of_sample import align, weight_parameter
+from looselabels.learning.out_of_sample import align, fit_positions, weight_parameter
 from looselabels.learning.soft_labels import class_draw_sizes
 from looselabels.learning.workers import in_parallel
 
@@ -102,7 +101,7 @@ def fit_copies(estimator, X, copies: Copies, fit_params) -> Any:
     params = _check_method_params(X, fit_params, indices=at)
     if copies.weight is not None:
         params[weight_name(estimator)] = copies.weight
-    return clone(estimator).fit(_safe_indexing(X, at), classes, **params)
+    return fit_positions(estimator, _safe_indexing(X, at), classes, params)
 
 
 def _label_weights(label_index, weight, n_labels) -> np.ndarray:
