@@ -1305,6 +1305,25 @@ def test_known_classes_of_the_wrong_kind_are_refused():
         clf.fit(X_PETS, PETS, known_classes=["cat", None])
 
 
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("max_rows", [80, 150], ids=["a sample for other models", "all rows"])
+def test_a_review_of_one_of_two_copies_leaves_the_other_as_evidence(first, max_rows, monkeypatch):
+    monkeypatch.setattr("looselabels.learning.candidates.MAX_EXTRA_ROWS", max_rows)
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(np.repeat(np.eye(3), 25, axis=0) * 4), 2, axis=0)
+    y = np.repeat(np.repeat(["a", "b", "c"], 25), 2).astype(object)
+    labels, known = y.copy(), np.full(150, None, dtype=object)
+    for k in range(0, 150, 10):
+        labels[k : k + 2] = "a" if y[k] != "a" else "c"
+    known[first::2] = y[first::2]
+    clf = DecoupledClassifier(GaussianNB(), refit=False, random_state=0)
+    expected = clone(clf).fit(X, labels, known_classes=known)
+    found = clf.fit(X, labels).with_known_classes(known)
+    assert_allclose(found.transition_.proba, expected.transition_.proba)
+    low, high = found.label_model_.wrong_share_interval
+    assert 0.05 < low < high < 0.3  # a fifth of the labels
+
+
 def test_a_refit_learns_from_known_classes():
     labels = np.where(np.arange(60) % 2 == 0, None, PETS)
     known = np.where(np.arange(60) % 2 == 0, PETS[::-1], None)  # reviewers disagree with x

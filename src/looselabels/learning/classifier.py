@@ -68,6 +68,7 @@ from looselabels.learning.out_of_sample import (
     label_columns,
     weight_parameter,
 )
+from looselabels.learning.row_sample import scores_with_known_classes
 from looselabels.learning.training import (
     learn_in_rounds,
     plan_rounds,
@@ -414,9 +415,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         if design is self.label_design_:
             return self
         pooled, rows = self._pooled
-        known = design.class_index if rows is None else design.class_index[rows]
-        pooled = pooled._replace(class_index=known)
-        scores = self.label_scores_._replace(class_index=design.class_index)
+        pooled = scores_with_known_classes(design, pooled, rows)
+        scores = scores_with_known_classes(design, self.label_scores_)
         found = decouple(scores, model_labels(design, pooled), self._calibrate)
         if self._learned is not None:
             power = self.class_calibration_.power  # labels of other rows have chosen it

@@ -94,6 +94,18 @@ def scores_of_sample(design: LabelDesign, rows, scores: LabelScores) -> LabelSco
     return weigh_sample(design, rows, part)._replace(label_weights=scores.label_weights)
 
 
+def scores_with_known_classes(design: LabelDesign, scores: LabelScores, rows=None) -> LabelScores:
+    """Return the scores after `design` knows the class of more rows.
+
+    A reviewed row is no copy of the others any more, so they count anew. `rows` are those that the
+    scores are a sample of; None: all.
+    """
+    if rows is None:
+        return scores._replace(class_index=design.class_index, counts=design.counts)
+    part = score_labels(design.take(rows), scores.label_proba)
+    return weigh_sample(design, rows, part)._replace(label_weights=scores.label_weights)
+
+
 def score_all_rows(estimator, X, design: LabelDesign, rows, scores: LabelScores) -> LabelScores:
     """Return the scores of all rows: those of the sample as they are, the others predicted.
 
