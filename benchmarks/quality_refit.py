@@ -248,6 +248,8 @@ def print_means(lines, all_bases=True):
     differences = defaultdict(list)
     for _, kind, pairs in lines:
         for name, (without, with_it) in pairs.items():
+            if np.isnan([without, with_it]).any():  # right labels have no error of the count
+                continue
             for column in (name, "mean") if all_bases else (name,):
                 differences[kind, column].append(with_it - without)
                 differences["all", column].append(with_it - without)
@@ -258,8 +260,9 @@ def print_means(lines, all_bases=True):
         names.append(names.pop(names.index("mean")))
     print(f"\n| mean difference | {' | '.join(names)} |\n|{'---|' * (1 + len(names))}")
     for kind in sorted(kinds, key="all".__eq__):
-        means = (np.nanmean(differences[kind, name]) for name in names)
-        print(f"| {kind} | {' | '.join(f'{mean:+.4f}' for mean in means)} |")
+        found = (differences[kind, name] for name in names)
+        cells = (f"{np.mean(pairs):+.4f}" if pairs else "" for pairs in found)
+        print(f"| {kind} | {' | '.join(cells)} |")
 
 
 def _print_pairs(lines):
