@@ -3,6 +3,7 @@
 import warnings
 from concurrent.futures import Future
 from functools import cache
+from itertools import starmap
 
 from joblib import effective_n_jobs
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -46,11 +47,14 @@ def in_parallel(function, arguments, n_jobs, prefer=None):
 
 
 def _results(function, arguments, n_jobs, prefer):
-    """Return a generator of results, by threads if the backend of the user has none.
+    """Return an iterator of results, by threads if the backend of the user has none.
 
+    One job needs no joblib, which takes longer for a task than a small tree takes to predict.
     Processes get the configuration of scikit-learn and the filters of warnings of this one.
     The backend "multiprocessing" has none; nor can it send functions that are defined in functions.
     """
+    if effective_n_jobs(n_jobs) == 1 and not uses_dask():
+        return starmap(function, arguments)
     backend, _ = get_active_backend()
     how = {"prefer": prefer} if backend.supports_return_generator else {"backend": "threading"}
     if uses_dask():
