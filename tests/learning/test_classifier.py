@@ -20,7 +20,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     VotingClassifier,
 )
-from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Perceptron
@@ -1015,6 +1015,12 @@ def test_a_fit_that_fails_leaves_the_last_one_whole():
         fresh.fit(broken, HALF)
     with pytest.raises(NotFittedError):
         fresh.predict(X_PETS)
+
+
+def test_many_models_that_do_not_converge_are_one_warning(recwarn):
+    X = np.random.default_rng(0).normal(size=(60, 3)) * [1, 10, 1000]
+    DecoupledClassifier(LogisticRegression(max_iter=2), refit=False).fit(X, PETS)
+    assert [one.category for one in recwarn].count(ConvergenceWarning) == 1
 
 
 def test_threads_leave_warnings_and_blas_as_they_were():

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from looselabels import BalancedForestClassifier, DecoupledClassifier
 from looselabels.learning import workers
-from looselabels.learning.workers import TerminatedWorkerError, in_parallel
+from looselabels.learning.workers import TerminatedWorkerError, each_warning_once, in_parallel
 
 
 def square_or_die(number, file):
@@ -48,6 +48,23 @@ def test_processes_show_only_the_warnings_that_this_one_shows():
         warnings.simplefilter("error")
         with pytest.raises(UserWarning, match="of 3"):
             list(in_parallel(warn_or_return, [(3,)], 2))
+
+
+def test_a_warning_is_shown_once_if_only_its_numbers_differ(recwarn):
+    with each_warning_once():
+        for number in range(3):
+            warn_or_return(number)
+        warnings.warn("Another one.", UserWarning, stacklevel=1)
+        warnings.warn("Warning of 3.", RuntimeWarning, stacklevel=1)
+    shown = [str(one.message) for one in recwarn]
+    assert shown == ["Warning of 0.", "Another one.", "Warning of 3."]
+
+
+def test_after_a_block_that_raises_warnings_are_shown_again():
+    show = warnings.showwarning
+    with pytest.raises(KeyError), each_warning_once():
+        raise KeyError
+    assert warnings.showwarning is show
 
 
 @pytest.mark.slow

@@ -76,6 +76,7 @@ from looselabels.learning.training import (
     predict_labels,
 )
 from looselabels.learning.unchanged import unchanged_on_failure
+from looselabels.learning.workers import each_warning_once
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -333,7 +334,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         **fit_params
             Passed to the fit of `estimator`.
         """
-        with unchanged_on_failure(self):
+        with unchanged_on_failure(self), each_warning_once():
             estimator, settings = self._check_parameters(), self._settings()
             X = read_rows(X, 0 if trains_on_dask(estimator, X) else settings.most_rows)
             y, sample_weight, groups = map(in_memory, (y, sample_weight, groups))

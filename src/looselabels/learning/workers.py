@@ -1,7 +1,9 @@
 """Independent tasks in parallel, by joblib; a killed process costs time, but no result."""
 
+import re
 import warnings
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import cache
 from itertools import starmap
 
@@ -61,6 +63,24 @@ def _results(function, arguments, n_jobs, prefer):
         how["backend"] = dask_backend(backend.client)
     run = Parallel(n_jobs, return_as="generator", **how)
     return run(delayed(function)(*one) for one in arguments)
+
+
+@contextmanager
+def each_warning_once():
+    """Show a warning of the block once, also if many models give it, with other numbers in it."""
+    shown, show = set(), warnings.showwarning
+
+    def show_new(message, category, filename, lineno, *rest):
+        kind = category, filename, lineno, re.sub(r"\d+", "", str(message))
+        if kind not in shown:
+            shown.add(kind)
+            show(message, category, filename, lineno, *rest)
+
+    warnings.showwarning = show_new
+    try:
+        yield
+    finally:
+        warnings.showwarning = show
 
 
 # ---------------------------------------------------------------------------------- a Dask cluster
