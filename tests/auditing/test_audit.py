@@ -800,6 +800,21 @@ def test_intervals_contain_small_probabilities(fit_to, name, parameters):
         assert not distance.any()
 
 
+def test_shares_include_the_uncertainty_of_noise_that_was_estimated(fit_to):
+    clf, labels = fit_to("noisy")
+    found, room = audit(clf, labels), np.array([[0.02, 0, 0.5, 0], [0, 0.01, 0.5, 0]])
+    assert found.model.class_share_room.any()
+    wide, narrow = (
+        replace(found, model=found.model._replace(class_share_room=one)).summary()["classes"]
+        for one in (room, None)
+    )
+    for k, (more, less) in enumerate(zip(wide, narrow, strict=True)):
+        below, above = (less["share"] - less["low"], less["high"] - less["share"])
+        assert more["share"] == less["share"]
+        assert more["low"] == pytest.approx(max(less["share"] - np.hypot(below, room[0, k]), 0))
+        assert more["high"] == pytest.approx(min(less["share"] + np.hypot(above, room[1, k]), 1))
+
+
 def test_shares_include_the_uncertainty_of_label_rates_that_were_estimated(fit_to):
     clf, labels = fit_to("positive", negative="other", noise=0)
     found = audit(clf, labels)

@@ -15,6 +15,7 @@ from looselabels.estimation.noise import (
     Fit,
     Given,
     _calibrated,
+    about_as_likely,
     best_of,
     climb_from,
     estimate_noise,
@@ -24,6 +25,7 @@ from looselabels.estimation.noise import (
     noise_from_mass,
     noise_losses,
     search,
+    share_room,
     sharpened,
     starts,
 )
@@ -188,6 +190,38 @@ def test_exact_probabilities_leave_open_whether_it_is_noise_or_overlap_but_bound
     assert estimate_noise(label_proba, labels).wrong_high == pytest.approx(0.2, abs=0.04)
 
 
+def test_class_shares_are_as_open_as_the_noise_that_moves_rows_between_classes(rng):
+    """With exact probabilities, up to 20 % of label 1 can be on rows of class 0, or none.
+
+    Rows move from class 0 to class 1 as the noise of class 0 falls.
+    """
+    label_1 = rng.uniform(0.2, 1, 1000)
+    label_proba = np.column_stack([1 - label_1, label_1])
+    labels = (rng.random(1000) < label_1).astype(int)
+    found = estimate_noise(label_proba, labels)
+    assert found.wrong_high - found.wrong_low > 0.05
+    below, above = found.share_room
+    assert_allclose(below, above[::-1], atol=1e-6)  # what one class gains, the other one loses
+    assert (below + above).min() > 0.05
+    clear = estimate_noise(*clear_labels(rng, one_rate(0.1, 2), blur=0.1))
+    assert clear.share_room.max() < 0.02
+
+
+def test_the_room_of_class_shares_reaches_to_all_fits_that_are_about_as_likely():
+    shrinkage = Shrinkage(np.zeros(2), 0.0, 0.0, 0.0)
+    best, other, unlikely = (
+        Fit(np.eye(2), value, value, 0.0, np.array(counts), shrinkage)
+        for value, counts in [
+            (-10.0, [[50.0, 0.0], [10.0, 40.0]]),
+            (-11.9, [[60.0, 0.0], [0.0, 40.0]]),
+            (-12.1, [[90.0, 0.0], [0.0, 10.0]]),
+        ]
+    )
+    likely = about_as_likely([best, other, unlikely])
+    assert likely == [best, other]
+    assert_allclose(share_room(likely, best), [[0, 0.1], [0.1, 0]], atol=1e-12)
+
+
 def test_labels_that_are_pure_chance_do_not_determine_the_noise(rng):
     """p(label | x) is the same everywhere: no noise and much noise are equally likely."""
     label_proba = np.tile([0.5, 0.3, 0.2], (500, 1))
@@ -221,10 +255,12 @@ def test_the_order_of_labels_does_not_matter(rng):
 
 
 def test_labels_that_exclude_no_class_cannot_be_wrong():
-    assert estimate_noise(np.ones((5, 1)), np.zeros(5, int)) == (1, 0, 0)
+    found = estimate_noise(np.ones((5, 1)), np.zeros(5, int))
+    assert found[:3] == (1, 0, 0)
+    assert_allclose(found.share_room, np.zeros((2, 1)))
     found = estimate_noise(np.ones((5, 1)), np.zeros(5, int), design=np.ones((2, 1)))
     assert_allclose(found.proba, np.eye(2))
-    assert found[1:] == (0, 0)
+    assert found[1:3] == (0, 0)
 
 
 def test_a_label_that_excludes_the_class_counts_for_those_it_is_right_for():

@@ -34,6 +34,8 @@ def assert_same_model(clf, again, X, y):
         "converged_",
     ):  # fmt: skip
         assert_array_equal(getattr(again, name), getattr(clf, name))
+    for name in ("wrong_share_interval", "class_share_room"):
+        assert_array_equal(getattr(again.label_model_, name), getattr(clf.label_model_, name))
 
 
 def rewrite(model, change):

@@ -160,7 +160,8 @@ def test_rows_of_weight_zero_say_nothing_about_the_noise(rng):
     found = estimate_noise(label_proba, index, weight)
     clf = DecoupledClassifier(noise="estimate").fit_from_proba(label_proba, index, weight)
     assert_allclose(clf.transition_.proba, found.proba)
-    assert clf.label_model_.wrong_share_interval == found[1:]
+    assert clf.label_model_.wrong_share_interval == found[1:3]
+    assert_allclose(clf.label_model_.class_share_room, found.share_room)
 
 
 def test_only_the_rows_that_noise_is_estimated_from_are_converted(rng, monkeypatch):

@@ -128,10 +128,10 @@ def test_an_old_model_says_where_its_numbers_come_from():
     ("change", "message"),
     [
         (
-            lambda c: c.update(schema=7),
-            "schema 7; looselabels .* reads schemas 3 and 6. A newer looselabels",
+            lambda c: c.update(schema=8),
+            "schema 8; looselabels .* reads schemas 3 and 7. A newer looselabels",
         ),
-        (lambda c: c.update(schema=5), "schema 5; .* Fit and save the model again"),
+        (lambda c: c.update(schema=6), "schema 6; .* Fit and save the model again"),
         (lambda c: c.update(schema=1), "schema 1; .* Fit and save the model again"),
         (lambda c: c.update(schema=None), "it has schema None"),
         (lambda c: c.update(extra=1), r"it names \['extra'\]"),
@@ -163,6 +163,8 @@ def test_an_old_model_says_where_its_numbers_come_from():
             r"'1.0\\x1b\]0;owned\\x07' is no version of scikit-learn",
         ),
         (lambda c: c.update(looselabels="9" * 10**6), "9… is no version of looselabels"),
+        (lambda c: c.update(class_share_room=[[0.1]]), "not enough values to unpack"),
+        (lambda c: c.update(class_share_room=[[0.1, 2], [0, 0]]), "class_share_room of 'dog' is 2"),
         (lambda c: c["transition"]["proba"].pop(), r"transition has shape \(1, 3\)"),
     ],
 )

@@ -13,7 +13,8 @@ x is not used. The intervals are wider than they could be, but free of the error
 If label rates or noise were estimated, only x gives information: then p(y|s) is drawn from the
 Dirichlet distribution of the label mass, the sum of p(class | x, label) (`draw_from_mass`), and
 errors of the classifier are errors of the intervals. The range of noise that explains the labels
-about equally well is added to the interval of the count of wrong labels (`add_noise_range`).
+about equally well is added to the interval of the count of wrong labels (`add_noise_range`), and
+the range of class shares with this noise to the intervals of class shares (`add_room`).
 
 If some rows were reviewed, wrong labels are drawn for the other rows only, and from their label
 mass: the most doubtful rows are no longer among them, so their labels do not follow the transition.
@@ -140,9 +141,19 @@ def add_noise_range(interval, estimate, n_labeled, wrong_share) -> tuple[float, 
     if wrong_share is None:
         return float(low), float(high)
     least, most = (share * n_labeled for share in wrong_share)
-    below = np.hypot(estimate - low, max(estimate - least, 0))
-    above = np.hypot(high - estimate, max(most - estimate, 0))
-    return float(max(estimate - below, 0)), float(min(estimate + above, n_labeled))
+    room = max(estimate - least, 0), max(most - estimate, 0)
+    low, high = add_room(interval, estimate, room)
+    return float(max(low, 0)), float(min(high, n_labeled))
+
+
+def add_room(interval, estimate, room) -> tuple:
+    """Return intervals with an independent uncertainty of so much below and above the estimate.
+
+    >>> add_room((97.0, 104.0), 100.0, (4.0, 3.0))
+    (95.0, 105.0)
+    """
+    (low, high), (below, above) = interval, room
+    return estimate - np.hypot(estimate - low, below), estimate + np.hypot(high - estimate, above)
 
 
 def add_share_range(interval, estimate, n_rows, model) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ import numpy as np
 from looselabels import __version__
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts
-from looselabels.auditing.intervals import add_noise_range, add_share_range
+from looselabels.auditing.intervals import add_noise_range, add_room, add_share_range
 from looselabels.estimation.quantiles import quantile_interval
 from looselabels.estimation.reliability import reliability
 from looselabels.transition import can_be_wrong, is_missing
@@ -111,6 +111,9 @@ def _design(found):
 def _class_shares(found):
     share = found.draws.class_share.mean(axis=0)
     low, high = quantile_interval(found.draws.class_share, estimate=share)
+    if found.model.class_share_room is not None:
+        low, high = add_room((low, high), share, found.model.class_share_room)
+        low, high = np.maximum(low, 0), np.minimum(high, 1)
     if found.model.class_prior_interval is not None:
         # this one knows how uncertain label rates are, and draws how classes divide the rest
         ends = found.model.class_prior_interval

@@ -17,8 +17,8 @@ predict their labels better, by 2 nats and by one standard error. If they predic
 better nor worse, the range of the share of wrong labels includes that of both searches.
 
 The likelihood rejects transitions, but need not identify one: if p(label | x) is exact, every T
-that can explain it is equally likely. So the result includes the range of the share of wrong labels
-over everything that was tried and is about as likely as the best.
+that can explain it is equally likely. So the result includes the ranges of the share of wrong
+labels and of class shares over everything that was tried and is about as likely as the best.
 
 Rows whose class is known, because someone reviewed them, have that class in the expected counts,
 and p(class | x) T[class, label] as their likelihood. They keep their labels: reviewed rows are
@@ -64,6 +64,8 @@ class NoiseFound(NamedTuple):
     #: is not known
     wrong_low: float
     wrong_high: float  #: the largest one
+    #: how far below and above those of `proba` the class shares are that are about as likely
+    share_room: np.ndarray
 
 
 class Given(NamedTuple):
@@ -103,6 +105,11 @@ class Fit(NamedTuple):
     counts: np.ndarray  # expected rows of class y that are labeled as class y'
     shrinkage: Shrinkage  # that fits these counts
 
+    @property
+    def class_share(self) -> np.ndarray:
+        """The expected share of each class."""
+        return self.counts.sum(axis=1) / self.counts.sum()
+
 
 def estimate_noise(
     label_proba, label_index, sample_weight=None, *, design=None, class_index=None, random_state=0
@@ -128,7 +135,8 @@ def estimate_noise(
     Returns
     -------
     NoiseFound
-        The noise, (n_classes, n_classes), and the range of the share of wrong labels.
+        The noise, (n_classes, n_classes), the range of the share of wrong labels, and how far class
+        shares can be from those with this noise, (2, n_classes).
 
     Examples
     --------
@@ -149,17 +157,19 @@ def estimate_noise(
     rows = rows[rows_for_noise(len(rows), design.shape[1], random_state)]
     equal = equal_errors(design)
     if not equal.any():
-        return NoiseFound(np.eye(len(design)), 0.0, 0.0)
+        return NoiseFound(np.eye(len(design)), 0.0, 0.0, np.zeros((2, len(design))))
     given = Given(label_proba, label_index, weight, design, equal, class_index).part(rows)
     without = given._replace(has_directions=False)
     gain, error = gain_of_directions([without, given], random_state)
     chosen = given if gain > max(ABOUT_AS_LIKELY, error) else without
     paths = search(chosen)
     best = best_of(paths)
-    low, high = wrong_range([fit for path in paths for fit in path] + scaled(chosen, best))
+    likely = about_as_likely([fit for path in paths for fit in path] + scaled(chosen, best))
+    low = min(fit.wrong_share for fit in likely)
     if not chosen.has_directions and gain > -error:  # rows held out do not reject directions
-        high = max(high, best_of(search(given)).wrong_share)
-    return NoiseFound(best.noise, low, high)
+        likely.append(best_of(search(given)))
+    high = max(fit.wrong_share for fit in likely)
+    return NoiseFound(best.noise, low, high, share_room(likely, best))
 
 
 def rows_for_noise(n_rows, n_labels, random_state=0) -> np.ndarray:
@@ -230,11 +240,16 @@ def scaled(given: Given, best: Fit) -> list[Fit]:
     return [evaluate_noise(given, identity + scale * change) for scale in each(scales, len(scales))]
 
 
-def wrong_range(fits) -> tuple[float, float]:
-    """Return the range of the share of wrong labels over all fits about as likely as the best."""
+def about_as_likely(fits) -> list[Fit]:
+    """Return all fits that are about as likely as the best."""
     least = max(fit.log_likelihood for fit in fits) - ABOUT_AS_LIKELY
-    shares = [fit.wrong_share for fit in fits if fit.log_likelihood >= least]
-    return min(shares), max(shares)
+    return [fit for fit in fits if fit.log_likelihood >= least]
+
+
+def share_room(fits, best: Fit) -> np.ndarray:
+    """Return how far below and above those of `best` class shares can be, (2, n_classes)."""
+    change = np.array([fit.class_share - best.class_share for fit in fits])
+    return np.stack([-np.minimum(change.min(axis=0), 0), np.maximum(change.max(axis=0), 0)])
 
 
 def log_likelihood(label_proba, transition, label_index, sample_weight=None) -> float:

@@ -104,6 +104,9 @@ class LabelModel(NamedTuple):
     #: the share of wrong labels in labeled rows whose class is not known (with a negative class, in
     #: all labeled rows): a range, if noise was estimated
     wrong_share_interval: tuple[float, float] | None = None
+    #: how far below and above their estimate the class shares are with other noise that is about as
+    #: likely, (2, n_classes); None if noise was not estimated, or together with label rates
+    class_share_room: np.ndarray | None = None
 
 
 def score_labels(design: LabelDesign, label_proba, label_weights=None) -> LabelScores:
@@ -151,13 +154,15 @@ def model_labels(design: LabelDesign, scores: LabelScores) -> LabelModel:
     >>> model_labels(design, scores).class_prior
     array([0.5, 0.5])
     """
-    transition, interval, wrong_share = design.transition, None, None
+    transition, interval, wrong_share, room = design.transition, None, None, None
     if design.rate_method is not None and design.noise_method == "estimate":
         transition, interval, wrong_share = _estimate_rates_and_noise(design, scores)
     elif design.rate_method is not None:
         transition, interval = _estimate_rates(design, scores)
     if design.noise_method is not None and wrong_share is None:
-        transition, wrong_share = _add_estimated_noise(transition, design.noise_method, scores)
+        transition, wrong_share, room = _add_estimated_noise(
+            transition, design.noise_method, scores
+        )
     prior = design.class_prior
     if prior is None:
         prior = implied_class_prior(transition, scores.label_shares())
@@ -172,6 +177,7 @@ def model_labels(design: LabelDesign, scores: LabelScores) -> LabelModel:
         strength=design.strength,
         sources=design.sources,
         wrong_share_interval=wrong_share,
+        class_share_room=room,
     )
 
 
@@ -215,7 +221,7 @@ def _estimate_rates_and_noise(design, scores):
     rates = np.full(len(label_shares), found.labeled)
     if prior is not None:
         rates = np.minimum((1 - found.wrong) * label_shares / np.maximum(prior[:-1], TINY), 1)
-    transition, among = _add_estimated_noise(
+    transition, among, _ = _add_estimated_noise(
         _partial(design.transition, rates),
         design.noise_method,
         scores._replace(counts=_positive_counts(found, label_proba, scores)),
@@ -287,8 +293,9 @@ def share_out(interval, class_prior):
 
 
 def _add_estimated_noise(transition, method, scores):
-    """Return the transition with the noise that its labeled rows show, and a range of its share.
+    """Return the transition with the noise that its labeled rows show, and what that leaves open.
 
+    These are the range of the share of wrong labels, and the room of class shares.
     The noise is that of the labels other than the missing one, whose probability is kept.
     """
     _check_no_noise(method, transition)
@@ -306,12 +313,14 @@ def _add_estimated_noise(transition, method, scores):
         known = _positions(scores.class_index, rows, classes, len(transition.classes))
         found = estimate_noise(*given, design=design, class_index=known)
         part, wrong_share = found.proba, (found.wrong_low, found.wrong_high)
+        room = np.zeros((2, len(transition.classes)))
+        room[:, classes] = found.share_room
     else:
         _check_named(transition, method)
-        part, wrong_share = _noise_by_method(method, *given, design), None
+        part, wrong_share, room = _noise_by_method(method, *given, design), None, None
     noise = np.eye(len(transition.classes))
     noise[np.ix_(classes, classes)] = part
-    return transition.with_noise(noise), wrong_share
+    return transition.with_noise(noise), wrong_share, room
 
 
 def _noisy_part(transition, scores):

@@ -33,14 +33,17 @@ from looselabels.learning.label_model import LabelModel
 from looselabels.learning.out_of_sample import PrecomputedProba
 from looselabels.transition import Transition
 
-SCHEMA = 6
+SCHEMA = 7
 KEYS = (
     *("schema", "looselabels", "scikit-learn", "parameters", "estimator", "has_class_estimator"),
     *("transition", "assumed", "strength", "sources", "calibration", "class_calibration"),
     *("n_iter", "converged", "n_features_in", "feature_names_in", "n_rounds", "candidate_losses"),
-    *("wrong_share_interval", "annotators", "hashes"),
+    *("wrong_share_interval", "class_share_room", "annotators", "hashes"),
 )
-NOT_IN_0_1 = ("assumed", "wrong_share_interval", "candidate_losses", "annotators", "hashes")
+NOT_IN_0_1 = (
+    *("assumed", "wrong_share_interval", "class_share_room", "candidate_losses", "annotators"),
+    "hashes",
+)
 ARRAY_PLACES = {  # by the name of the array: where a classifier has it
     "class_prior": "class_prior_",
     "class_prior_interval": "class_prior_interval_",
@@ -68,6 +71,7 @@ def describe(clf) -> dict:
     Of `KEYS`, only ``hashes`` is missing: the hashes of the other files, or None.
     """
     names, model = getattr(clf, "feature_names_in_", None), clf.label_model_
+    room = model.class_share_room
     return {
         "schema": SCHEMA,
         "looselabels": __version__,
@@ -87,6 +91,7 @@ def describe(clf) -> dict:
         "feature_names_in": None if names is None else names.tolist(),
         "n_rounds": clf.n_rounds_,
         "wrong_share_interval": model.wrong_share_interval,
+        "class_share_room": None if room is None else room.tolist(),
         "candidate_losses": clf.candidate_losses_,
         "annotators": _plain_annotators(clf) if hasattr(clf, "annotators_") else None,
     }
@@ -215,6 +220,7 @@ def rebuild(content) -> DecoupledClassifier:
         strength=_read_strength(content["strength"]),
         sources=_read_sources(content["sources"]),
         wrong_share_interval=_read_interval(content["wrong_share_interval"]),
+        class_share_room=_read_room(content["class_share_room"], transition.classes),
     )
     clf._keep_model(model)
     clf.calibration_ = _read_calibration(content["calibration"], transition.labels)
@@ -269,6 +275,15 @@ def _read_interval(content):
     if not 0 <= low <= high <= 1:
         raise ValueError(f"wrong_share_interval must be from 0 to 1; it is {content}.")
     return low, high
+
+
+def _read_room(content, classes):
+    """Return how far class shares can be below and above their estimate, or None."""
+    if content is None:
+        return None
+    below, above = content
+    name = "class_share_room"
+    return np.array([numbers_by_name(name, room, classes, maximum=1) for room in (below, above)])
 
 
 def _read_calibration(content, names) -> Calibration:
