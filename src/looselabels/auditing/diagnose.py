@@ -6,7 +6,8 @@
 - **missing**: labels that should be missing at random are missing more often in some classes.
 - **features**: the features do not predict the labels better than label frequencies alone.
 - **copies**: rows are copies of other rows, so that there is less evidence than rows.
-- **candidates**: models that predict the labels equally well disagree on how many labels are wrong.
+- **candidates**: one model predicts the labels as well as the models that noise was estimated from,
+  but finds another number of wrong labels.
 - **estimator**: another model predicts the labels much better than the estimator of the user.
 
 What labels alone can say about the first has a limit: *every* p(label | x) can be explained by
@@ -263,7 +264,10 @@ def _copies_finding(scores, were_fitted):
 
 
 def _candidates_finding(model, rivals):
-    """Report whether the best model that was not used finds the noise that was found."""
+    """Report whether the best single model finds another share of wrong labels.
+
+    `rivals` are the `rival_wrong_shares_` of the classifier.
+    """
     used = model.wrong_share_interval
     for name, (low, high) in rivals.items() if used is not None else ():
         if low > used[1] or high < used[0]:
@@ -274,7 +278,7 @@ def _candidates_finding(model, rivals):
                 "them before you rely on the number."
             )
             return Finding("candidates", True, None, words)
-    words = "No two models that predict the labels about as well disagree on how many are wrong."
+    words = "No model that predicts the labels as well finds a different number of wrong labels."
     return Finding("candidates", False, None, words)
 
 
