@@ -390,6 +390,6 @@ def _check_labels_are_seen_again(training, fit_params):
     raise ValueError(
         f"Every row with label {name} is in group {short_repr(of_label[0])}, and each other label "
         "is in one group too. Rows are predicted by models that have seen no row of their group, "
-        "so no label could be found. Use groups that have several labels each, or none if rows are "
-        "independent."
+        "so no label could be predicted. Use groups that have several labels each, or no groups if "
+        "rows are independent."
     )

@@ -273,9 +273,9 @@ def _warn_if_uncertain(found, design):
         names, (low, high) = design.transition.classes, found.wrong_interval
         warnings.warn(
             f"Too few rows are clearly {listed(names[:-1])} or clearly {short_repr(names[-1])} to "
-            f"tell how many labels are wrong: any share from {low:.0%} to {high:.0%} would "
-            "fit. All labels were taken as right. If you know the share of wrong labels, specify "
-            "it as noise, such as 0.1; noise=0 means that all are right.",
+            f"show how many labels are wrong: any share from {low:.0%} to {high:.0%} fits the "
+            "labels. All of them were taken to be right. If you know the share of wrong labels, "
+            "specify it as noise, such as 0.1; noise=0 means that all are right.",
             IdentifiabilityWarning,
             stacklevel=2,
         )
