@@ -387,7 +387,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         is a DataFrame. Afterwards the predict methods take label_proba of new rows in place of X.
         `label_weights` play no part: they belong to the training of an estimator. `known_classes`
         are as in `fit`. `copies` is a column with equal values in rows that are copies of each
-        other, which count once in estimates; None: no row is a copy.
+        other, which count once in estimates; None: no row is a copy. Noise is estimated from
+        `label_proba` alone.
         """
         with unchanged_on_failure(self):
             self._check_parameters()
