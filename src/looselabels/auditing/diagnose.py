@@ -8,7 +8,8 @@
 - **copies**: rows are copies of other rows, so that there is less evidence than rows.
 - **candidates**: one model predicts the labels as well as the models that noise was estimated from,
   but finds another number of wrong labels.
-- **estimator**: another model predicts the labels much better than the estimator of the user.
+- **estimator**: another model predicts the labels much better than the estimator of the user. This
+  is only tested if other models were fitted too, to estimate noise.
 
 What labels alone can say about the first has a limit: *every* p(label | x) can be explained by
 overlapping classes without any noise (T = I). So a transition that was estimated from the labels
@@ -293,6 +294,9 @@ def better_model(losses) -> str | None:
 def _estimator_finding(losses):
     """Report whether another model predicts the labels much better than the user's estimator."""
     best = better_model(losses)
+    if OWN_MODEL not in (losses or {}):
+        words = "No other model was fitted next to an estimator of yours: nothing to compare."
+        return Finding("estimator", False, None, words)
     if best is None:
         words = "No other model predicts the labels much better than the estimator."
         return Finding("estimator", False, None, words)
