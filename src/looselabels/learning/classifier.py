@@ -131,12 +131,13 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         - "estimate" estimates rates and directions (which label a wrong one is) from the data.
         - A method of `estimate_transition`, such as "calibrated", estimates them in another way.
 
-        To estimate noise, `transition` must have none, and each class must have a label. Noise is
-        estimated from `estimator`, a forest and a linear model together, because right labels look
-        wrong where a single model does not fit. The forest and the linear model learn from about
-        5,000 rows of a larger table. They are left out if X is not a table of numbers. Only
-        `estimator` is used if label rates are estimated too (`negative`), with `label_weights`, if
-        it is frozen, and if it learns on a cluster of Dask.
+        To estimate noise, `transition` must have none, and each of its classes must have a label.
+        Noise is estimated from `estimator`, a forest and a linear model together, because right
+        labels look wrong where a single model does not fit. The forest and the linear model learn
+        from about 5,000 rows of a larger table. They are left out if X is not a table of numbers;
+        the linear model also with ``cv="oob"``. Only `estimator` is used if label rates are
+        estimated too (`negative`), with `label_weights`, if it is frozen, and if it learns on a
+        cluster of Dask.
     strength : float, default=inf
         Prior pseudocount per class for the transition. inf keeps the transition fixed; with a
         finite number it is inferred together with the classes, as in the paper. With several
