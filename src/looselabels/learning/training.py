@@ -47,7 +47,7 @@ from looselabels.transition import Transition, is_missing, uninformative_labels
 MAX_ROUNDS = 3
 MIN_LABELS = 50  # with fewer, held-out rows cannot show that another round helps
 MIN_TESTED = 300  # labels that rounds are chosen by, if there are that many
-MIN_ROWS = 20  # that a model learns classes from; trials, on a part of the rows, need some too
+MIN_ROWS = 20  # that a model learns classes from; if a label is rarer, trials are left with none
 MAX_ROWS = 20_000  # that any model learns classes from; with more rows it takes long
 
 
