@@ -192,7 +192,7 @@ class Annotations:
 
     def to_frame(self):
         """Return a DataFrame with one column per annotator, None where there is no answer."""
-        pandas = import_extra("pandas", "looselabels[tables]")
+        pandas = import_extra("pandas", '"looselabels[tables]"')
         table: np.ndarray = np.full((len(self), len(self.annotators)), None, dtype=object)
         names: np.ndarray = np.empty(len(self.labels), dtype=object)
         names[:] = self.labels

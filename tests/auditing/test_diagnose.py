@@ -316,6 +316,8 @@ def test_an_estimator_that_predicts_the_labels_badly_is_compared_with_a_better_m
     assert finding.words.startswith("A forest predicts the labels much better than your estimator")
     good = DecoupledClassifier(refit=False, random_state=0).fit(X, y)
     assert not finding_of("estimator", good, y).found
+    alone = bad.set_params(noise=0).fit(X, y)  # no other model is fitted
+    assert "nothing to compare" in finding_of("estimator", alone, y).words
 
 
 def finding_of(kind, clf, y):

@@ -12,6 +12,7 @@ from looselabels.auditing.audit import audit
 from looselabels.auditing.diagnose import Finding
 from looselabels.auditing.pages import violated_assumptions
 from looselabels.command.features import Features
+from looselabels.command.labels import Labels
 from looselabels.command.notes import (
     collect_warnings,
     describe,
@@ -156,12 +157,22 @@ def test_the_result_has_the_accuracy_of_the_labels_and_the_interval(fitted):
 
 
 def test_why_there_is_no_count_is_said_in_the_words_of_the_command(fitted):
-    assert why_no_count(audit(fitted.clf, fitted.y)) is None
+    labels = fitted.labels
+    assert why_no_count(audit(fitted.clf, fitted.y), labels) is None
     found, _ = described(noise=0.0)
-    assert why_no_count(found).endswith("To look for wrong labels, pass --noise estimate.")
+    assert why_no_count(found, labels).endswith("To look for wrong labels, pass --noise estimate.")
     useless = Finding("features", True, None, "")
     found = replace(audit(fitted.clf, fitted.y), findings=(useless,))
-    assert why_no_count(found).endswith("the columns do not predict the labels.")
+    assert why_no_count(found, labels).endswith("the columns do not predict the labels.")
+
+
+def test_an_estimate_of_the_noise_is_not_proposed_with_a_label_rate_that_excludes_it():
+    found, _ = described(noise=0.0)
+    labels = Labels("species", negative="other", noise=0.0, label_rate=0.5)
+    assert why_no_count(found, labels).endswith("as --noise, or leave --label-rate out.")
+    assert "Given labels are taken to be correct: you specified --label-rate" in " ".join(
+        describe(found, labels)
+    )
 
 
 def test_the_source_of_the_noise_is_that_of_the_audit_and_not_of_the_options(fitted):

@@ -498,7 +498,7 @@ def test_single_answers_without_features_are_warned_about():
     single = TABLE.copy()
     for row in single:
         row[np.flatnonzero(row != None)[1:]] = None  # noqa: E711
-    with pytest.warns(IdentifiabilityWarning, match="nothing says how often answers are wrong"):
+    with pytest.warns(IdentifiabilityWarning, match="do not show how often answers are wrong"):
         clf = decoupled().fit(None, single)
     assert clf.class_proba_given_label_.max(axis=1).mean() > share_right(clf)  # too certain
     expert = dict.fromkeys(range(8), EXPERT)

@@ -237,7 +237,7 @@ def test_copies_are_found_in_groups_too_and_are_in_one_group():
 
 def test_groups_that_copies_link_to_one_are_not_kept_and_warned_about():
     X, hospital = np.tile(NUMBERS, (3, 1)), np.repeat(["A", "B", "C"], 120)
-    with pytest.warns(UserWarning, match="one of them has 360 of 360 rows.*groups were not"):
+    with pytest.warns(UserWarning, match="one group would have 360 of 360 rows.*groups were not"):
         found = group_rows(X, hospital)
     assert_array_equal(found.group_index, np.tile(np.arange(120), 3))
     assert_array_equal(found.copy_index, found.group_index)

@@ -1,8 +1,8 @@
-"""A fitted classifier and its labels → labels to doubt, what they should be, how certain that is.
+"""Which labels are probably wrong, which class is right instead, and how certain that is.
 
-If a class is never labeled, unlabeled rows take the place of labels: which of them are probably of
-a class that has labels (`Audit.question`). Here are the rows; `summary` has the numbers about all
-of them.
+If a class is never labeled, the question is another one: which unlabeled rows are probably of a
+class that has labels (`Audit.question`). This module is about single rows; `summary` has the
+numbers about all of them.
 """
 
 from dataclasses import dataclass, field

@@ -6,8 +6,10 @@
 - **missing**: labels that should be missing at random are missing more often in some classes.
 - **features**: the features do not predict the labels better than label frequencies alone.
 - **copies**: rows are copies of other rows, so that there is less evidence than rows.
-- **candidates**: models that predict the labels equally well disagree on how many labels are wrong.
-- **estimator**: another model predicts the labels much better than the estimator of the user.
+- **candidates**: one model predicts the labels as well as the models that noise was estimated from,
+  but finds another number of wrong labels.
+- **estimator**: another model predicts the labels much better than the estimator of the user. This
+  is only tested if other models were fitted too, to estimate noise.
 
 What labels alone can say about the first has a limit: *every* p(label | x) can be explained by
 overlapping classes without any noise (T = I). So a transition that was estimated from the labels
@@ -263,7 +265,10 @@ def _copies_finding(scores, were_fitted):
 
 
 def _candidates_finding(model, rivals):
-    """Report whether the best model that was not used finds the noise that was found."""
+    """Report whether the best single model finds another share of wrong labels.
+
+    `rivals` are the `rival_wrong_shares_` of the classifier.
+    """
     used = model.wrong_share_interval
     for name, (low, high) in rivals.items() if used is not None else ():
         if low > used[1] or high < used[0]:
@@ -274,7 +279,7 @@ def _candidates_finding(model, rivals):
                 "them before you rely on the number."
             )
             return Finding("candidates", True, None, words)
-    words = "No two models that predict the labels about as well disagree on how many are wrong."
+    words = "No model that predicts the labels as well finds a different number of wrong labels."
     return Finding("candidates", False, None, words)
 
 
@@ -289,6 +294,9 @@ def better_model(losses) -> str | None:
 def _estimator_finding(losses):
     """Report whether another model predicts the labels much better than the user's estimator."""
     best = better_model(losses)
+    if OWN_MODEL not in (losses or {}):
+        words = "No other model was fitted next to an estimator of yours: nothing to compare."
+        return Finding("estimator", False, None, words)
     if best is None:
         words = "No other model predicts the labels much better than the estimator."
         return Finding("estimator", False, None, words)

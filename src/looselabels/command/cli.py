@@ -170,7 +170,8 @@ def main():
     "--proba",
     type=click.Path(dir_okay=False),
     help="Out-of-sample p(label | x) of your own model, which replaces --model: a table with a "
-    "column per label, or .npy with the labels in sorted order, (unlabeled) last.",
+    "column per label, or .npy with the labels in sorted order, (unlabeled) last; with --design, "
+    "in its order.",
 )
 @click.option(
     "-o",

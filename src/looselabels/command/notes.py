@@ -29,6 +29,10 @@ WORDS_OF_COMMAND = {
         "Wrong labels cannot be found: the --model does not predict the labels, but another does."
     ),
 }
+RIGHT_WITH_RATE = (
+    "Labels were assumed to be right: with --label-rate, the share of wrong labels is not "
+    "estimated. To look for wrong labels, pass their share as --noise, or leave --label-rate out."
+)
 # Words of the library in its errors and warnings, and the options that they stand for.
 OPTIONS = (
     (r"\bcolumns of label_proba (lacks|names)\b", r"The header of label_proba \1"),
@@ -115,8 +119,10 @@ def words_of_command(text: str) -> str:
     return text
 
 
-def why_no_count(found: Audit) -> str | None:
+def why_no_count(found: Audit, labels: Labels) -> str | None:
     """Return why wrong labels cannot be counted, in the words of the command; None: they can."""
+    if found.why_no_count == ASSUMED_TO_BE_RIGHT and labels.label_rate is not None:
+        return RIGHT_WITH_RATE
     return WORDS_OF_COMMAND.get(found.why_no_count or "", found.why_no_count)
 
 
@@ -184,6 +190,8 @@ def _describe_noise(found, labels):
         return f"You specified that {100 * labels.noise:.3g}% of labels are wrong."
     if labels.design is not None:
         return "You specified no label noise beyond that of the design."
+    if labels.label_rate is not None:
+        return "Given labels are taken to be correct: you specified --label-rate, but no noise."
     return "You specified that given labels are correct."
 
 

@@ -218,8 +218,8 @@ spelling = add_options(
         multiple=True,
         callback=_merges,
         metavar="FROM=TO",
-        help="Read the label FROM as TO, or a file of such pairs: JSON, or a CSV file with the "
-        "columns from and to. Can be repeated. Cells are not changed.",
+        help="Read the label FROM as TO. In place of FROM=TO, a file of such pairs: JSON, or CSV "
+        "with the columns from and to. Can be repeated. Cells are not changed.",
     ),
 )
 source = click.option(
@@ -266,8 +266,8 @@ how_labels_arise = add_options(
         type=click.FloatRange(0, 1, min_open=True),
         callback=_rate,
         metavar="RATE",
-        help="Share of the rows of each class that are labeled, with --negative.  [default: "
-        "estimated]",
+        help="With --negative: which share of the rows of each other class is labeled.  "
+        "[default: estimated]",
     ),
 )
 
@@ -345,7 +345,8 @@ about_model = add_options(
         type=MODELS,
         default="auto",
         show_default=True,
-        help="Classifier to fit; auto: forest or linear, whichever predicts the labels better.",
+        help="Classifier to fit; auto: forest or linear, whichever predicts the labels better. To "
+        "estimate noise, both are fitted next to the others too, except with --negative.",
     ),
     click.option(
         "--refit/--no-refit",

@@ -72,7 +72,7 @@ def page_content(found: Audit, labels: Labels, data, command, notes, features=No
     """
     content = found.summary()
     content["design"]["words"] = describe(found, labels)
-    content["wrong"]["why_no_count"] = why_no_count(found)
+    content["wrong"]["why_no_count"] = why_no_count(found, labels)
     content |= about_run(found, data, command, notes, features, seed)
     content["label_column"] = labels.column
     counts = Counter(found.transition.labels[s] for s in found.label_index.tolist())

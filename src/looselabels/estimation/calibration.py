@@ -18,12 +18,12 @@ from looselabels.estimation.sampling import MAX_FIT_ROWS, sample_rows
 BLOCK = 100_000  # rows that are corrected at once
 TINY = 1e-12  # keeps logarithms and divisions finite
 MIN_CLASS_PROBA = 1e-6  # no class is ruled out more firmly than this by an estimate
-# Each class has at least this part of its share as its probability, before a power above 1 or after
-# one below 1. Inference often rules classes out, and estimates are less certain than that: doubts
-# would be too large where classes overlap (benchmarks/quality_intervals.py).
+# p(class | x) is at least this part of the class share, before a power above 1 or after one below
+# 1. Inference often rules classes out, but rests on estimates: without a floor, doubts would be too
+# large where classes overlap (benchmarks/quality_intervals.py).
 FLOOR = 0.04
-MAX_FLOOR = 1.0  # if rows of known class show that more is needed
-MIN_GAIN = 1.0  # nats by which twice the floor must be better
+MAX_FLOOR = 1.0  # the floor is doubled up to this if rows of known class show that more is needed
+MIN_GAIN = 1.0  # nats that doubling the floor must gain
 # Standard deviations of the normal priors of log power and log factors.
 SPREAD_ABOVE_ONE = 0.4  # of a power above 1: few noisy labels cannot tell 3 from 10
 SPREAD = 2.0  # of a power below 1, and of the factor of a class that no label names
@@ -55,7 +55,7 @@ class Calibration(NamedTuple):
         return applied
 
     def _check_finite(self):
-        """Raise if a number is NaN or infinite: rows would become uniform, without a word."""
+        """Raise if a number is NaN or infinite: rows would silently become uniform."""
         for name, value in self._asdict().items():
             if value is not None and not np.all(np.isfinite(value)):
                 raise ValueError(

@@ -38,10 +38,11 @@ from looselabels.estimation.sampling import limit_rows, sample_rows
 from looselabels.inference import class_proba_from, sum_by_label
 
 MAX_ROWS, MIN_ROWS = 3_000, 500  # used for an estimate; fewer than MAX_ROWS with many labels
-# Probability that classes which an estimate rules out have together: tails are thin. A third of it,
-# or three times as much, changes next to nothing (benchmarks/quality_noise.py).
+# The smallest p(class | x), times the number of classes: what an estimate of p(label | x) rules out
+# is still possible. A third of it, or three times as much, changes next to nothing
+# (benchmarks/quality_noise.py).
 RULED_OUT_PROBA = 0.05
-COST = 0.25  # of the evidence lost to rates and directions; 1 if counts were seen, not expected
+COST = 0.25  # factor of the evidence lost to rates and directions; 1 if counts were observed
 START_RATES = (0.02, 0.2)  # of equal errors; a start with little noise, and one with much
 ROW_POWER = 20  # of p(class | x), the weight of a row in the start from the most certain rows
 DIRECTION_POWER = 3  # of the directions of the best fit so far, in the start from it
@@ -50,7 +51,7 @@ MAX_STEPS = 20  # per start
 MIN_STEP = 0.05  # nats that a step must gain for another one
 MAX_LOSS = 1.0  # nats below the best score within which more wrong labels are preferred
 ABOUT_AS_LIKELY = 2.0  # nats below the best, for the range
-# of all rates of the best fit, for the range
+# factors of all rates of the best fit, for the range
 SCALES = (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0)
 TIE = 1e-9  # probabilities that differ by no more than this are equal
 SMALLEST_FLOAT = np.finfo(float).tiny
@@ -166,7 +167,7 @@ def estimate_noise(
     best = best_of(paths)
     likely = about_as_likely([fit for path in paths for fit in path] + scaled(chosen, best))
     low = min(fit.wrong_share for fit in likely)
-    if not chosen.has_directions and gain > -error:  # rows held out do not reject directions
+    if not chosen.has_directions and gain > -error:  # held-out rows do not reject directions
         likely.append(best_of(search(given)))
     high = max(fit.wrong_share for fit in likely)
     return NoiseFound(best.noise, low, high, share_room(likely, best))
@@ -179,7 +180,10 @@ def rows_for_noise(n_rows, n_labels, random_state=0) -> np.ndarray:
 
 
 def search(given: Given, n_starts=None) -> list[list[Fit]]:
-    """Return no noise, next to none, and the climbs from all starts, or from the first ones."""
+    """Return paths of fits: no noise, almost none, and climbs from the first starts (None: all).
+
+    With directions, another climb starts from the best fit so far, with fewer directions.
+    """
     begin = starts(given)[:n_starts]
     paths = [[evaluate_noise(given, equal_noise(given, rate))] for rate in (0, least_rate(given))]
     paths += [climb_from(given, noise) for noise in each(begin, 1.5 * len(begin))]
@@ -190,10 +194,9 @@ def search(given: Given, n_starts=None) -> list[list[Fit]]:
 
 
 def gain_of_directions(kinds, random_state) -> tuple[float, float]:
-    """Return how much better directions predict the labels of rows held out, and its error.
+    """Return by how many nats directions predict held-out labels better, and the standard error.
 
-    `kinds` is what is given, without and with directions. The gain is in nats, the error is one
-    standard error.
+    `kinds` is what noise is estimated from, without and with directions.
     """
     n_rows, weight = len(kinds[0].label_index), kinds[0].weight
     if n_rows < FOLDS:
@@ -222,7 +225,7 @@ def noise_losses(given: Given, noise) -> np.ndarray:
 
 
 def best_of(paths) -> Fit:
-    """Return the last fit of a path: the one with the most wrong labels, of the best scores.
+    """Return the best end of a path: of those with about the best score, the one with most noise.
 
     With less noise, wrong labels would be explained by overlapping classes. If p(label | x) is
     nearly exact, both are equally likely. This assumes that x determines the class of some rows.
@@ -332,7 +335,7 @@ def _wrong_share(label_mass, given_label, given) -> float:
 
 
 def starts(given: Given) -> list[np.ndarray]:
-    """Return noise to start from: by three ways to guess classes, and two rates of equal errors."""
+    """Return noise to start from: by three guesses of the classes, and by two equal rates."""
     design, weight = given.design, given.weight
     class_proba = class_proba_from(given.label_proba, design)
     right = np.where(design.T[given.label_index] > 0, class_proba, 0.0)
@@ -377,7 +380,7 @@ def noise_from_mass(label_mass, given: Given) -> np.ndarray:
 
 
 def sharpened(fit: Fit, given: Given) -> np.ndarray:
-    """Return the noise of a fit with errors in fewer directions: few kinds are slow to emerge."""
+    """Return the noise of a fit with errors in fewer directions, which climbs find slowly."""
     errors = np.where(given.equal > 0, fit.noise, 0.0)
     rate = errors.sum(axis=1)
     largest = np.maximum(errors.max(axis=1, keepdims=True), SMALLEST_FLOAT)

@@ -137,9 +137,9 @@ def warn_if_answers_cannot_be_compared(design: AnnotationDesign):
     is_fixed = np.isin(answers.annotator, list(design.fixed)).all()
     if answers.missing_label is None and answers.n_answers.max() < 2 and not is_fixed:
         warnings.warn(
-            "No row has answers of two annotators, and there are no features: nothing says how "
-            "often answers are wrong. Probabilities of the consensus follow from what annotators "
-            "are usually like, and can be far too certain.",
+            "No row has answers of two annotators, and there are no features: the data do not show "
+            "how often answers are wrong. Probabilities of the consensus rest on the accuracy that "
+            "is assumed of annotators, and can be far too certain.",
             IdentifiabilityWarning,
             stacklevel=4,
         )

@@ -1,9 +1,10 @@
 """The models that predict the labels: the user's estimator, or the better of two default models.
 
-To estimate noise, all of them are fitted. How labels arise does not depend on the model that learns
-the classes, and where one model does not fit, right labels look wrong; all models together fit
-better (`pool_scores`). A model that nobody asked for learns from a bounded number of rows, and what
-it cannot learn from is no error.
+The default models are a forest and a linear model. They are also fitted next to an estimator of the
+user if noise is to be estimated (`needs_pool`). How labels arise does not depend on the model that
+learns the classes, and where one model does not fit, right labels look wrong; all models together
+fit better (`pool_scores`). Models that the user did not ask for learn from a limited number of
+rows, and are left out, without an error, if they cannot learn from these.
 """
 
 import warnings
@@ -44,8 +45,8 @@ from looselabels.learning.training import Training, fit_alone_or_drawn
 from looselabels.learning.weighted_copies import weight_name
 from looselabels.transition import is_missing
 
-MAX_EXTRA_ROWS = 5_000  # for models next to the user's; noise is estimated from 3,000 rows
-CLOSE = 1.02  # times the log-loss of all models together: a model alone is about as good
+MAX_EXTRA_ROWS = 5_000  # about: of models next to the user's; noise needs 3,000 rows at most
+CLOSE = 1.02  # times the log-loss of all models together: below that, one model is about as good
 
 
 class Settings(NamedTuple):
@@ -68,10 +69,10 @@ class Settings(NamedTuple):
     @property
     def most_rows(self) -> int | None:
         """About how many rows models learn from; None: all."""
-        numbers_all = not (
+        is_list = not (
             self.cv is None or isinstance(self.cv, Integral | str) or hasattr(self.cv, "split")
         )
-        return None if numbers_all else self.max_fit_rows  # folds as a list number all rows
+        return None if is_list else self.max_fit_rows  # row numbers in a list are those of all rows
 
 
 class FitData(NamedTuple):
@@ -90,16 +91,16 @@ class FitData(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """A fitted estimator, and what it and other models say of the labels."""
+    """A fitted estimator, and p(label | x) by it and by other models."""
 
     training: Any  #: a Training; None if models learned from a part of the rows, or on a cluster
     estimator: Any
-    scores: LabelScores
-    pooled: LabelScores  #: of all models together
-    single: dict  #: the scores of each model by name, if there are several
+    scores: LabelScores  #: by the estimator, of all rows
+    pooled: LabelScores  #: to estimate noise from: by all models together, or the same as `scores`
+    single: dict  #: scores by each model alone, by its name; empty if there is one model only
     losses: dict | None = None  #: the log-loss of the labels by each of them
-    pooled_rows: Any = None  #: those of `pooled` and `single`; None: all
-    n_fit_rows: int = 0  #: that the estimator learned from
+    pooled_rows: Any = None  #: the rows that `pooled` and `single` are about; None: all
+    n_fit_rows: int = 0  #: how many rows the estimator learned from
 
 
 def default_forest(n_jobs=None, random_state=None) -> BalancedForestClassifier:
@@ -114,7 +115,10 @@ def default_forest(n_jobs=None, random_state=None) -> BalancedForestClassifier:
 
 
 def score_models(settings: Settings, data: FitData) -> Scored:
-    """Return what `choose_model` does, with scores of all rows of a table of any size."""
+    """Return what `choose_model` returns, but for tables of any size, and with scores of all rows.
+
+    Models learn from a sample of a large table, and the chosen one predicts the other rows.
+    """
     n_rows = len(data.design.label_index)
     if trains_on_dask(settings.estimator, data.X):
         _check_for_dask(settings, data)
@@ -131,7 +135,7 @@ def _predict_other_rows(found: Scored, data: FitData, rows) -> Scored:
     """Return scores of all rows, after models learned from a sample of them."""
     scores = score_all_rows(found.estimator, data.X, data.design, rows, found.scores)
 
-    def of_all_rows(part):  # only the model that is used has predicted all rows
+    def of_all_rows(part):  # only the chosen model has predicted all rows; weights replace the rest
         return scores if part is found.scores else weigh_sample(data.design, rows, part)
 
     pooled, pooled_rows = of_all_rows(found.pooled), found.pooled_rows
@@ -176,9 +180,9 @@ def _check_for_dask(settings, data):
 
 
 def choose_model(settings: Settings, data: FitData) -> Scored:
-    """Fit the estimator, or the default model that predicts the labels best, and score it.
+    """Fit the estimator, or the default model that predicts the labels best, and score all rows.
 
-    Our default models are also fitted next to an estimator of the user if noise is to be estimated.
+    The default models are also fitted next to an estimator of the user if `needs_pool`.
     """
     if settings.estimator is None:
         return _choose_default(settings, data)
@@ -216,7 +220,10 @@ def _choose_default(settings, data) -> Scored:
 
 
 def _score_extra_models(settings, data) -> tuple:
-    """Return some rows (None: all), and out-of-sample scores of them by each default model."""
+    """Return some rows (None: all), and their out-of-sample scores by each default model by name.
+
+    A model that cannot learn from these rows is left out.
+    """
     rows, scored = rows_to_fit(settings, data.design, MAX_EXTRA_ROWS), {}
     for name, model in _default_models(settings, data):
         with warnings.catch_warnings():
@@ -251,7 +258,8 @@ def _losses(single):
 def needs_pool(settings: Settings, design: LabelDesign) -> bool:
     """Return whether noise is to be estimated from all models together.
 
-    Label rates are not: they follow from the most certain rows, of which the best model has more.
+    If label rates are estimated too, it is not: they follow from the most certain rows, and the
+    best model alone has more of these than a pool.
     """
     return (
         design.noise_method is not None
@@ -262,9 +270,10 @@ def needs_pool(settings: Settings, design: LabelDesign) -> bool:
 
 
 def rival_wrong_shares(design: LabelDesign, scored: Scored) -> dict:
-    """Return the range of the share of wrong labels by the best single model, by its name.
+    """Return the range of the share of wrong labels by the best single model, with its name as key.
 
-    Only if it predicts the labels about as well as the scores that noise was estimated from.
+    The result is empty unless this model predicts the labels about as well as `scored.pooled`, from
+    which noise was estimated. Without a pool, it is the best model that was not chosen.
     """
     others = {name: one for name, one in scored.single.items() if one is not scored.pooled}
     if design.noise_method != "estimate" or not others:
@@ -273,7 +282,7 @@ def rival_wrong_shares(design: LabelDesign, scored: Scored) -> dict:
     best = min(losses, key=losses.__getitem__)
     if losses[best] >= CLOSE * scored.pooled.log_loss():
         return {}
-    with warnings.catch_warnings():  # the model that is used warns of the same
+    with warnings.catch_warnings():  # the estimate that is used has warned of the same
         warnings.simplefilter("ignore")
         return {best: model_labels(design, others[best]).wrong_share_interval}
 
@@ -284,7 +293,7 @@ def rival_wrong_shares(design: LabelDesign, scored: Scored) -> dict:
 def make_training(settings: Settings, data: FitData, model) -> Training:
     """Return the rows, folds and parameters that a model is fitted with.
 
-    A model other than the user's takes no parameters of the fit but weights.
+    Of the parameters of the user's fit, other models get the weights only.
     """
     X, y, design, _ = data
     fit_params, split_params = _route(settings, data, model)
@@ -295,7 +304,7 @@ def make_training(settings: Settings, data: FitData, model) -> Training:
     return Training(
         model, X, design, folds, fit_params, weights, settings.n_jobs, seed, settings.report,
         may_draw=_may_draw(settings, design, model, fit_params),
-        # a mean of trees on bootstrap samples hardly follows single wrong labels
+        # leaving out rows helps models that follow single wrong labels; forests hardly do
         may_leave_out=not predicts_own_rows(model),
     )  # fmt: skip
 
@@ -320,7 +329,7 @@ def _route(settings, data, model) -> tuple[dict, dict]:
     """Return what is passed to the fit of a model, and what to the splitter."""
     sample_weight, label_weights = data.design.sample_weight, data.design.label_weights
     is_own = model is settings.estimator
-    if not is_own:  # weights that sum to 1 would be next to no rows
+    if not is_own:  # a regularized model would take weights that sum to 1 for one row
         sample_weight = None if sample_weight is None else as_counts(sample_weight)
     given = {name: value for name, value in data.fit_params.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
@@ -381,6 +390,6 @@ def _check_labels_are_seen_again(training, fit_params):
     raise ValueError(
         f"Every row with label {name} is in group {short_repr(of_label[0])}, and each other label "
         "is in one group too. Rows are predicted by models that have seen no row of their group, "
-        "so no label could be found. Use groups that have several labels each, or none if rows are "
-        "independent."
+        "so no label could be predicted. Use groups that have several labels each, or no groups if "
+        "rows are independent."
     )

@@ -110,8 +110,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     ----------
     estimator : classifier with predict_proba, default=None
         Estimates p(label | x). None: a `BalancedForestClassifier` or a linear model, whichever
-        predicts the labels better out of sample. A ``FrozenEstimator`` is used as it is, with its
-        own labels; `fit` then needs rows that it was not trained on.
+        predicts the labels better out of sample; with ``cv="oob"``, the forest. A
+        ``FrozenEstimator`` is used as it is, with its own labels; `fit` then needs rows that it was
+        not trained on.
     transition : Transition or mapping, default=None
         How labels arise from classes. None: ``Transition.from_labels(y, class_prior=class_prior)``,
         that is, each label is a class, and missing labels are missing at random. With several
@@ -123,16 +124,21 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         labeled follows from `class_prior`. Without it, one share for all of them is estimated.
         With `noise`, labels can also be on rows of this class.
     noise : float, str or None, default=None
-        How often labels are wrong. A rate is added to `transition` (`Transition.with_noise`). With
-        `negative` it is the share of the rows with each label that belong to any other class.
-        "estimate" estimates rates and directions (which label a wrong one is) from the data: from
-        `estimator`, a forest and a linear model together, because right labels look wrong where a
-        single model does not fit. The latter two learn from 5,000 rows at most. They are left out
-        if label rates are estimated too (`negative`), with `label_weights`, for a frozen estimator,
-        and if X is not a table of numbers. A method of `estimate_transition` such as "calibrated"
-        can also be named. To estimate noise, `transition` must have none, and each class must have
-        a label. None is "estimate", but 0 if `transition` or a finite `strength` is specified, or a
-        method as `class_prior`. Pass 0 if you know that labels are right.
+        How often labels are wrong. Pass 0 if you know that labels are right. None is "estimate",
+        but 0 if you specify `transition`, a finite `strength`, or a method as `class_prior`.
+
+        - A rate is added to `transition` (`Transition.with_noise`). With `negative` it is the share
+          of the rows with each label that belong to any other class.
+        - "estimate" estimates rates and directions (which label a wrong one is) from the data.
+        - A method of `estimate_transition`, such as "calibrated", estimates them in another way.
+
+        To estimate noise, `transition` must have none, and each of its classes must have a label.
+        Noise is estimated from `estimator`, a forest and a linear model together, because right
+        labels look wrong where a single model does not fit. The forest and the linear model learn
+        from about 5,000 rows of a larger table. They are left out if X is not a table of numbers;
+        the linear model also with ``cv="oob"``. Only `estimator` is used if label rates are
+        estimated too (`negative`), with `label_weights`, if it is frozen, and if it learns on a
+        cluster of Dask.
     strength : float, default=inf
         Prior pseudocount per class for the transition. inf keeps the transition fixed; with a
         finite number it is inferred together with the classes, as in the paper. With several
@@ -190,7 +196,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
     n_jobs : int, default=None
         Number of folds to fit in parallel, or of trees of the default forest.
     random_state : int, RandomState or None, default=None
-        Seed of the folds and of the default forest.
+        Seed of all that is drawn at random: folds, the rows of a sample or of a balanced draw, and
+        the default forest.
     verbose : int, default=0
         Whether to print progress.
 
@@ -202,7 +209,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         What was specified about the labels, and what is to be estimated.
     label_model_ : LabelModel
         How labels arise: transition, class prior, and ``sources``, which says for each number
-        whether it was specified, implied by label counts, or estimated.
+        whether it was specified, implied by label counts, or estimated. Noise can also be assumed
+        (to be 0, because of another parameter).
     label_scores_ : LabelScores
         Out-of-sample p(label | x) of the training rows as the estimator gives it, with the labels,
         and the label weights of the distribution in which it was learned.
@@ -215,9 +223,9 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         The out-of-sample log-loss of the labels by each model, if there are several: "forest",
         "linear", and "estimator" for the one that you passed.
     rival_wrong_shares_ : dict
-        The range of the share of wrong labels by the best single model, by its name. It is empty
-        unless noise was estimated and this model predicts the labels about as well as all models
-        together. `diagnose` says whether they disagree.
+        The range of the share of wrong labels by the best single model, with its name as key. Empty
+        unless noise was estimated and this model predicts the labels about as well as what noise
+        was estimated from, which is usually all models together. `diagnose` says if both disagree.
     class_estimator_ : estimator or None
         Estimates p(class | x) after a `refit`; `predict_proba` then uses it.
     n_fit_rows_ : int
@@ -330,7 +338,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
             p(class | x) T[class, label] of its class, and its known class is used even if T
             excludes it. Known classes are used by ``noise="estimate"``, by the calibration of
             classes and by `refit`, but not for label rates, other methods of `noise`, or a finite
-            `strength`.
+            `strength`. Noise is estimated from at most 3,000 rows, drawn at random; known classes
+            of other rows do not change it.
         **fit_params
             Passed to the fit of `estimator`.
         """
@@ -380,7 +389,8 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         is a DataFrame. Afterwards the predict methods take label_proba of new rows in place of X.
         `label_weights` play no part: they belong to the training of an estimator. `known_classes`
         are as in `fit`. `copies` is a column with equal values in rows that are copies of each
-        other, which count once in estimates; None: no row is a copy.
+        other, which count once in estimates; None: no row is a copy. Noise is estimated from
+        `label_proba` alone.
         """
         with unchanged_on_failure(self):
             self._check_parameters()

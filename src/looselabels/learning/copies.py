@@ -161,10 +161,10 @@ def _joined(groups, copies) -> np.ndarray:
     if largest <= max(before, MAX_LINKED * len(groups)):
         return joined
     warnings.warn(
-        "Copies of rows are in different groups. With these groups joined, one of them has "
-        f"{largest:,} of {len(groups):,} rows, and too few others would be left to learn from. "
-        "Only copies were kept together, and groups were not. Remove the copies of rows to keep "
-        "groups together.",
+        "Copies of rows are in different groups. If these groups were joined, one group would have "
+        f"{largest:,} of {len(groups):,} rows, and too few others would be left to learn from. So "
+        "copies were kept together, but groups were not. To keep groups together, remove the "
+        "copies of rows.",
         UserWarning,
         stacklevel=4,
     )

@@ -7,7 +7,9 @@
     Decoupled, a model to learn  ──learn_classes──▶  Decoupled      here
 
 Each value holds all that later steps need to know. In particular `LabelModel.sources` says where
-each number comes from, so that nothing downstream has to look at the parameters of a classifier.
+each number comes from, so that no later step has to look at the parameters of a classifier. If
+noise is estimated from several models, `model_labels` gets their pooled scores (`candidates.py`),
+and `decouple` those of the estimator.
 """
 
 from collections.abc import Callable
@@ -33,7 +35,7 @@ from looselabels.learning.dask_rows import infer_rows
 from looselabels.learning.label_design import ESTIMATED, SPECIFIED, implied_class_prior
 from looselabels.learning.label_model import LabelModel, LabelScores, share_out
 
-TRUST = 0.5  # weight of estimated class shares against those that calibration finds
+TRUST = 0.5  # weight of estimated class shares; the rest is that of shares by the calibration
 
 
 class Decoupled(NamedTuple):
@@ -49,7 +51,7 @@ class Decoupled(NamedTuple):
     n_iter: int
     converged: bool
     class_estimator: Any = None  #: learned p(class | x) from p(class | x, label), if there is one
-    learned: tuple | None = None  #: what the class estimator said of the rows; see `learn_classes`
+    learned: tuple | None = None  #: what `learn` of `learn_classes` returned last
 
 
 def decouple(scores: LabelScores, model: LabelModel, calibrate="classes") -> Decoupled:

@@ -276,8 +276,8 @@ def check_specified(transition, negative, noise, class_prior, strength):
     if noise is not None and not is_method and not is_rate:
         raise ValueError(
             "noise must be a rate below 1, such as 0.05, 'estimate', or a method of "
-            f"estimate_transition; it is {short_repr(noise)}. Noise by class goes into "
-            "transition.with_noise."
+            f"estimate_transition; it is {short_repr(noise)}. For rates by class, pass a "
+            "transition: Transition.identity(classes).with_noise(rates)."
         )
     if isinstance(class_prior, str) and (negative is None or class_prior not in PRIOR_METHODS):
         raise ValueError(

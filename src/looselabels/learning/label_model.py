@@ -30,7 +30,7 @@ from looselabels.learning.label_design import (
 )
 from looselabels.transition import Transition, is_missing, named_classes
 
-MAX_ROWS = 10_000  # by which candidates are compared
+MAX_ROWS = 10_000  # by which models of the labels are compared
 OWN_MODEL = "estimator"  # the name of the user's estimator among all models of the labels
 START_NOISE = 0.1  # where the methods of estimate_transition start
 
@@ -66,7 +66,7 @@ class LabelScores(NamedTuple):
     def log_loss(self) -> float:
         """Return the mean −log p(label | x) of the labels that were learned, after `label_losses`.
 
-        Candidates for the estimator are compared by it.
+        Models of the same labels are compared by it.
         """
         label_proba, position, weight = self.evidence()
         return float(np.average(label_losses(label_proba, position, weight), weights=weight))
@@ -101,8 +101,8 @@ class LabelModel(NamedTuple):
     class_prior_interval: tuple[np.ndarray, np.ndarray] | None  #: 90 %, if it was estimated
     strength: float
     sources: Sources
-    #: the share of wrong labels in labeled rows whose class is not known (with a negative class, in
-    #: all labeled rows): a range, if noise was estimated
+    #: the range of the share of wrong labels, if noise was estimated: of labeled rows whose class
+    #: is not known (with a negative class: of all labeled rows)
     wrong_share_interval: tuple[float, float] | None = None
     #: how far below and above their estimate the class shares are with other noise that is about as
     #: likely, (2, n_classes); None if noise was not estimated, or together with label rates
@@ -123,11 +123,11 @@ def score_labels(design: LabelDesign, label_proba, label_weights=None) -> LabelS
 
 
 def pool_scores(scored: list[LabelScores]) -> LabelScores:
-    """Return what several models say of the same rows together.
+    """Return the scores of the same rows by several models together: p(label | x) of a `fit_pool`.
 
-    How labels arise does not depend on the model that will learn the classes, and where one model
-    does not fit, right labels look wrong. So noise is estimated from a pool of models, which fits
-    better than each of them.
+    It is the real one, of the labels that the models have learned. How labels arise does not depend
+    on the model that will learn the classes, and where one model does not fit, right labels look
+    wrong. So noise is estimated from a pool of models, which fits better than each of them.
     """
     first = scored[0]
     if len(scored) == 1:
@@ -279,9 +279,9 @@ def _warn_if_uncertain(found, design):
         names, (low, high) = design.transition.classes, found.wrong_interval
         warnings.warn(
             f"Too few rows are clearly {listed(names[:-1])} or clearly {short_repr(names[-1])} to "
-            f"tell how many labels are wrong: any share from {low:.0%} to {high:.0%} would "
-            "fit. All labels were taken as right. If you know the share of wrong labels, specify "
-            "it as noise, such as 0.1; noise=0 means that all are right.",
+            f"show how many labels are wrong: any share from {low:.0%} to {high:.0%} fits the "
+            "labels. All of them were taken to be right. If you know the share of wrong labels, "
+            "specify it as noise, such as 0.1; noise=0 means that all are right.",
             IdentifiabilityWarning,
             stacklevel=2,
         )

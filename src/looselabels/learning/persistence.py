@@ -96,11 +96,12 @@ def save(clf, path, *, overwrite=False) -> None:
     not saved. If the process is killed at the moment of replacing an old model, the next `save`
     puts the old one back, and `load` says where it is.
 
-    Everything that affects predictions is saved, and so is what was found about annotators. Results
-    for the training rows are not: ``label_scores_``, ``label_proba_``, ``class_proba_``,
-    ``class_proba_given_label_`` and ``gap_``; an estimator may contain rows of its own. Parameters
-    that JSON cannot represent (a splitter as `cv`, a RandomState as `random_state`, a mapping as
-    `transition`) have their defaults after loading.
+    Everything that affects predictions is saved, and so is what was found about annotators. What
+    belongs to the training rows is not: ``label_design_``, ``label_scores_``, ``label_proba_``,
+    ``class_proba_``, ``class_proba_given_label_``, ``gap_``, ``sample_weight_``, ``n_fit_rows_``,
+    ``rival_wrong_shares_``, ``annotation_design_`` and ``annotator_inference_``; an estimator may
+    contain rows of its own. Parameters that JSON cannot represent (a splitter as `cv`, a
+    RandomState as `random_state`, a mapping as `transition`) have their defaults after loading.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ TIMES_OTHERS = 3  # the most rows of one label that a tree draws, per row of all
 
 
 def class_draw_sizes(counts) -> np.ndarray:
-    """Return how many rows of each label a tree draws: an abundant label does not drown the rest.
+    """Return how many rows of each label a tree draws: of an abundant label, only a part.
 
     >>> class_draw_sizes(np.array([20, 30, 50, 5000]))
     array([ 20,  30,  50, 300])

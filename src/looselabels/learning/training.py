@@ -1,8 +1,8 @@
-"""The rows that an estimator is fitted to: labels first, then classes, always out of sample.
+"""Fits of an estimator: first to the labels, then to the classes. Rows are predicted out of sample.
 
 `Training` holds all that a fit needs to know about its rows, and `Training.part` restricts it to
-some of them. So every step can be repeated without the others: `choose_rounds` predicts rows with
-models that were fitted and calibrated without them.
+some of them. So every step can be repeated on a part of the rows: `choose_rounds` predicts the
+others with models that were fitted and calibrated without them.
 """
 
 import warnings
@@ -137,7 +137,7 @@ class Training(NamedTuple):
         return int(class_draw_sizes(self._label_counts()).sum())
 
     def _has_own_learner(self):
-        """Return whether the estimator names a model that learns from class probabilities."""
+        """Return whether the estimator knows a model that learns from class probabilities."""
         return isinstance(self.folds, str) and hasattr(self.estimator, "soft_label_estimator")
 
     def _own_learner(self):
@@ -314,7 +314,7 @@ def choose_rounds(training: Training, model: LabelModel, calibrate) -> Rounds:
 
 
 class Attempt(NamedTuple):
-    """What a number of rounds finds in each trial, and the losses of all rows held out."""
+    """What a number of rounds finds in each trial, and the losses of all held-out rows."""
 
     rounds: Rounds
     found: list[Decoupled]
@@ -324,8 +324,8 @@ class Attempt(NamedTuple):
 def _best_rounds(trials, max_rounds) -> Rounds:
     """Let all trials learn the classes, round by round, until it no longer helps.
 
-    The first round decides whether rows that are not sure are left out. The classes are learned at
-    all if that is better by more than one standard error.
+    The first round decides whether rows whose class is not sure are left out. The best number of
+    rounds is used if it is better than none by more than one standard error.
     """
     weight = np.concatenate([trial.weight for trial in trials])
     none = _attempt(trials, Rounds(0), [trial.found for trial in trials])
