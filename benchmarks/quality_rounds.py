@@ -31,7 +31,7 @@ from benchmarks.quality.data import DEVELOPMENT, read_sample, store_samples
 
 from looselabels import DecoupledClassifier
 from looselabels.estimation.losses import first_good, is_better
-from looselabels.learning import classifier, training
+from looselabels.learning import training
 from looselabels.learning.decoupling import decouple
 from looselabels.learning.training import Rounds
 
@@ -115,7 +115,7 @@ def try_all(problem, base, seed):
         arguments.append(given)
         return Rounds(0)
 
-    with mock.patch.object(classifier, "choose_rounds", keep):
+    with mock.patch.object(training, "choose_rounds", keep):
         clf = DecoupledClassifier(
             make_base(base, seed), problem.specified, negative=problem.negative, random_state=seed
         ).fit(problem.X, problem.labels)

@@ -37,6 +37,7 @@ print(f"Wrong labels: {before} before the correction, {after} after it.")
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
 for ax, transition, title in ((axes[0], truth, "truth"), (axes[1], clf.transition_, "estimated")):
-    transition.with_proba(transition.proba.round(2)).plot(ax=ax)
+    shown = np.where(transition.proba < 0.005, 0, transition.proba)
+    transition.with_proba(shown / shown.sum(axis=1, keepdims=True)).plot(ax=ax)
     ax.set_title(f"p(label | class), {title}")
 plt.show()
