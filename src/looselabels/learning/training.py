@@ -7,7 +7,7 @@ models that were fitted and calibrated without them.
 
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +48,7 @@ MAX_ROUNDS = 3
 MIN_LABELS = 50  # with fewer, held-out rows cannot show that another round helps
 MIN_TESTED = 300  # labels that rounds are chosen by, if there are that many
 MIN_ROWS = 20  # that a model learns classes from; if a label is rarer, trials are left with none
+MAX_FOLDS = 10  # of trials, and of models that nobody asked for; leave-one-out would take long
 MAX_ROWS = 20_000  # that any model learns classes from; with more rows it takes long
 
 
@@ -82,6 +83,13 @@ class Training(NamedTuple):
             fit_params=_check_method_params(self.X, self.fit_params, indices=rows),
             report=lambda words: None,
         )
+
+    def in_few_folds(self) -> "Training":
+        """Return the training with folds joined, if there are many and joined ones can be used."""
+        if isinstance(self.folds, str) or len(self.folds) <= MAX_FOLDS:
+            return self
+        joined = self._replace(folds=joined_folds(self.folds, MAX_FOLDS))
+        return joined if joined.can_predict_labels() else self
 
     def score(self) -> tuple[Any, LabelScores]:
         """Return the estimator, fitted to all rows, and p(label | x) of the rows out of sample."""
@@ -301,6 +309,7 @@ def choose_rounds(training: Training, model: LabelModel, calibrate) -> Rounds:
     """
     if training.n_drawn() < MIN_ROWS:
         return Rounds(0)
+    training = training.in_few_folds()
     splits = list(_held_out_rows(training))
     learned = (training.part(rows) for rows, _ in splits)
     if not splits or not all(part.can_predict_labels() for part in learned):
@@ -438,3 +447,27 @@ def restrict_folds(folds, rows) -> list:
         if len(pair[0]) and len(pair[1]):
             restricted.append(pair)
     return restricted
+
+
+def joined_folds(folds, most) -> list:
+    """Return at most `most` folds that predict the same rows as all of `folds`.
+
+    The model of several folds learns from the rows that all of their models learn from, so it has
+    seen none that a splitter keeps apart. If rows are predicted several times, once is enough.
+
+    >>> rows = np.arange(4)
+    >>> [test.tolist() for _, test in joined_folds([(rows[rows != k], rows[[k]]) for k in rows], 2)]
+    [[0, 2], [1, 3]]
+    """
+    needed: list = []
+    tested: set = set()
+    for train, test in folds:
+        if not tested.issuperset(test.tolist()):
+            needed.append((train, test))
+            tested.update(test.tolist())
+    parts = (needed[k::most] for k in range(min(most, len(needed))))
+    trains_and_tests = (zip(*part, strict=True) for part in parts)
+    return [
+        (reduce(np.intersect1d, trains), np.unique(np.concatenate(tests)))
+        for trains, tests in trains_and_tests
+    ]
