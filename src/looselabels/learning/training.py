@@ -156,7 +156,7 @@ class Training(NamedTuple):
 
     def can_predict_labels(self) -> bool:
         """Return whether each model learns two labels, and some label is predicted and seen."""
-        return self._has_two_labels() and self.sees_labels_again()
+        return self._has_two_labels() and self._has_label_twice() and self.sees_labels_again()
 
     def _has_two_labels(self) -> bool:
         """Return whether the rows that each model learns from have two labels at least."""
@@ -168,17 +168,26 @@ class Training(NamedTuple):
         parts = [rows] if isinstance(self.folds, str) else [train for train, _ in self.folds]
         return all(len(np.unique(index[part][learned[part] > 0])) > 1 for part in parts)
 
+    def _is_named(self) -> np.ndarray:
+        """Return which rows have weight, and a label that is not the missing one."""
+        design = self.design
+        is_given = ~np.array([is_missing(label) for label in design.transition.labels])
+        is_named = is_given[design.label_index]
+        return is_named if design.sample_weight is None else is_named & (design.sample_weight > 0)
+
+    def _has_label_twice(self) -> bool:
+        """Return whether two rows have the same label."""
+        index = self.design.label_index[self._is_named()]
+        return bool(np.bincount(index, minlength=1).max() > 1)
+
     def sees_labels_again(self) -> bool:
         """Return whether some row is predicted by a model that has seen its label in other rows.
 
         It is not so if each label of several rows is in one group, or always in the same fold.
         """
-        index, groups = self.design.label_index, self.design.groups
-        is_named = ~np.array([is_missing(label) for label in self.design.transition.labels])[index]
-        if self.design.sample_weight is not None:
-            is_named &= self.design.sample_weight > 0
-        if np.bincount(index[is_named], minlength=1).max() < 2:
+        if not self._has_label_twice():
             return True  # there is no label to see again
+        index, groups, is_named = self.design.label_index, self.design.groups, self._is_named()
         if not isinstance(self.folds, str):
             tested = [(index[train], test[is_named[test]]) for train, test in self.folds]
             return any(np.isin(index[test], seen).any() for seen, test in tested)
