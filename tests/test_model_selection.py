@@ -135,6 +135,14 @@ def test_a_label_that_occurs_once_is_named():
     with pytest.warns(UserWarning, match=r"Label \['dog'\] has 1 sample: 2 folds"):
         folds = list(LabelStratifiedKFold(3).split(range(9), ["cat"] * 8 + ["dog"]))
     assert len(folds) == 2
+    with pytest.warns(UserWarning, match=r"Label \['dog'\] has 1 sample, fewer than the 2 folds"):
+        assert LabelStratifiedKFold(2).get_n_splits(y=["cat"] * 8 + ["dog"]) == 2
+
+
+def test_unlabeled_rows_are_not_named_as_a_rare_label():
+    y = ["cat"] * 8 + ["dog"] * 2 + [None] * 2
+    with pytest.warns(UserWarning, match=r"Label \['dog'\] has 2 samples: 2 folds instead of 5"):
+        assert LabelStratifiedKFold(5).get_n_splits(y=y) == 2
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(60) // 2])

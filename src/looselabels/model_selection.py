@@ -103,8 +103,9 @@ class LabelStratifiedKFold(BaseCrossValidator):
     def _n_splits_for(self, labels, counts, has_groups=False):
         is_label = np.array([label is not None for label in labels])
         # a few unlabeled rows need not be in every fold
-        named = counts[is_label & (counts > 0)]
-        rarest = int(named.min() if len(named) else counts[counts > 0].min())
+        named = is_label & (counts > 0)
+        counted = named if named.any() else counts > 0
+        rarest = int(counts[counted].min())
         if counts.max() < 2 and not has_groups:
             raise ValueError(
                 f"No label of y has two samples, which folds need: {len(labels)} labels name "
@@ -112,12 +113,14 @@ class LabelStratifiedKFold(BaseCrossValidator):
             )
         n_splits = max(2, min(self.n_splits, rarest))
         if n_splits < self.n_splits or rarest < 2:
-            rare = [label for label, count in zip(labels, counts, strict=True) if count == rarest]
+            rare = [labels[k] for k in np.flatnonzero(counted & (counts == rarest))]
             unit = ("group" if has_groups else "sample") + ("s" if rarest > 1 else "")
+            result = f", fewer than the {n_splits} folds"
+            if n_splits < self.n_splits:
+                result = f": {n_splits} folds instead of {self.n_splits}"
             warnings.warn(
-                f"Label {listed(rare)} has {rarest} {unit}: "
-                f"{n_splits} folds instead of {self.n_splits}. Give it more samples, or merge it "
-                "with another label.",
+                f"Label {listed(rare)} has {rarest} {unit}{result}. Give it more samples, or merge "
+                "it with another label.",
                 UserWarning,
                 stacklevel=3,
             )

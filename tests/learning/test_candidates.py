@@ -10,7 +10,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import MultinomialNB
+from sklearn.model_selection import LeaveOneOut
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 
 from looselabels import BalancedForestClassifier, DecoupledClassifier
@@ -76,6 +77,29 @@ def test_an_estimator_of_texts_is_used_alone():
     clf = DecoupledClassifier(words, refit=False).fit(texts, ["warm", "warm", "cold", "cold"] * 20)
     assert clf.candidate_losses_ is None
     assert clf.predict(["red sky rose"])[0] == "warm"
+
+
+@pytest.mark.parametrize("max_rows", [100, 300], ids=["a sample", "all rows"])
+def test_labels_of_one_row_each_are_no_error_of_extra_models(monkeypatch, max_rows):
+    monkeypatch.setattr(candidates, "MAX_EXTRA_ROWS", max_rows)
+    labels = ["below" if row == 0 else "above" if row == 1 else None for row in range(300)]
+    with pytest.warns(UserWarning, match="1 sample: 2 folds"):
+        clf = DecoupledClassifier(GaussianNB(), refit=False).fit(LINE, labels)
+    assert clf.candidate_losses_ is None
+
+
+def test_leaving_one_out_takes_no_extra_model_per_row(monkeypatch):
+    n_rows = []
+
+    class Counting(GaussianNB):
+        def fit(self, X, y, sample_weight=None):
+            n_rows.append(len(X))
+            return super().fit(X, y, sample_weight)
+
+    monkeypatch.setattr(candidates, "default_forest", lambda *_: Counting())
+    clf = DecoupledClassifier(GaussianNB(), cv=LeaveOneOut(), refit=False).fit(LINE, ABOVE)
+    assert set(clf.candidate_losses_) == {"estimator", "forest", "linear"}
+    assert n_rows == [300] + [270] * 10
 
 
 def test_a_model_that_does_not_fit_makes_no_label_wrong():

@@ -18,6 +18,7 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    StackingClassifier,
     VotingClassifier,
 )
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
@@ -232,6 +233,11 @@ def test_a_label_the_transition_lacks_is_listed():
     ("parameters", "message"),
     [
         ({"estimator": Perceptron()}, "Perceptron has no predict_proba.*CalibratedClassifierCV"),
+        ({"estimator": Perceptron}, "has no predict_proba.*CalibratedClassifierCV"),
+        (
+            {"estimator": make_pipeline(StackingClassifier([("bayes", GaussianNB())]))},
+            "Set stackingclassifier__final_estimator=LogisticRegression",
+        ),
         ({"strength": -1}, "strength must be 0 or more; it is -1"),
         ({"strength": np.nan}, "strength must be 0 or more"),
         ({"strength": "much"}, "strength must be 0 or more; it is 'much'"),

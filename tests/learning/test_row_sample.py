@@ -131,6 +131,24 @@ def test_rows_without_a_label_are_not_learned_from_but_predicted():
     assert np.abs(clf.class_proba_ - class_proba).mean() < 0.03
 
 
+@pytest.mark.parametrize("together", [1, 2], ids=["rows", "groups with rows without labels"])
+@pytest.mark.parametrize("limits", [(400, None), (5000, 400)], ids=["other models", "all models"])
+def test_rows_without_a_label_take_no_evidence_from_those_with_one(limits, together, monkeypatch):
+    max_extra_rows, max_fit_rows = limits
+    monkeypatch.setattr("looselabels.learning.candidates.MAX_EXTRA_ROWS", max_extra_rows)
+    X, y, _ = gaussians(2000, [0.5, 0.5, 0.0])
+    rng = np.random.default_rng(1)
+    labels = np.where(rng.random(2000) < 0.2, 1 - y, y).astype(object)
+    labels[np.arange(2000) % 10 > 0] = None
+    groups = np.arange(2000) // together
+    clf = classifier(max_fit_rows=max_fit_rows).fit(X, labels, groups=groups)
+    pooled, rows = clf._pooled
+    assert len(rows) < 2000
+    assert_allclose(pooled.row_counts[labels[rows] != None].sum(), 200)  # noqa: E711  in an array
+    reviewed = clf.with_known_classes([labels[0], *[None] * 1999])
+    assert_allclose(reviewed._pooled[0].row_counts, pooled.row_counts)
+
+
 def test_a_frozen_estimator_predicts_all_rows_block_by_block(monkeypatch):
     X, y, _ = gaussians(900, [0.4, 0.3, 0.3])
     monkeypatch.setattr("looselabels.learning.row_sample.BLOCK", 70)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import LeaveOneOut, RepeatedKFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -22,7 +22,13 @@ from looselabels.learning.decoupling import decouple
 from looselabels.learning.label_design import design_labels
 from looselabels.learning.label_model import model_labels
 from looselabels.learning.out_of_sample import choose_folds, stratified_folds
-from looselabels.learning.training import Rounds, Training, choose_rounds, restrict_folds
+from looselabels.learning.training import (
+    Rounds,
+    Training,
+    choose_rounds,
+    joined_folds,
+    restrict_folds,
+)
 
 X, TRUTH = load_digits(return_X_y=True)
 TRAIN, TEST = np.arange(0, 1797, 3), np.arange(1, 1797, 3)
@@ -238,6 +244,18 @@ def test_folds_far_apart_may_have_no_training_rows_within_those_of_another_fold(
     assert clf.score(rows, labels) > 0.9
 
 
+def test_leaving_one_out_takes_no_trial_per_row(monkeypatch):
+    rows = np.random.default_rng(0).standard_normal((100, 2))
+    labels = (rows[:, 0] > 0).astype(int)
+    folds = list(LeaveOneOut().split(rows))
+    sizes = []
+    monkeypatch.setattr(steps, "Trial", lambda *given: sizes.append(len(given[-1])))
+    monkeypatch.setattr(steps, "_best_rounds", lambda trials, _: Rounds(len(trials)))
+    whole = training(GaussianNB(), rows, labels)._replace(folds=folds)
+    assert choose_rounds(whole, None, "classes").number == 10
+    assert sizes == [10] * 10  # all rows are held out
+
+
 def held_out_rows(labels, folds, groups=None):
     design = design_labels(labels, noise=0)._replace(groups=groups)
     rows = np.zeros((len(labels), 1))
@@ -253,6 +271,30 @@ def test_restricted_folds_count_rows_anew():
     assert_array_equal(first[0], [0, 1])
     assert_array_equal(first[1], [2])
     assert_array_equal(second[0], [2])
+
+
+def test_joined_folds_predict_each_row_by_a_model_that_could_have_predicted_it():
+    near = abs(np.subtract.outer(np.arange(40), np.arange(40))) <= 2
+    folds = [(np.flatnonzero(~near[k]), np.array([k])) for k in range(40)]
+    joined = joined_folds(folds, 4)
+    assert len(joined) == 4
+    for train, test in joined:
+        assert not near[np.ix_(train, test)].any()
+    assert_array_equal(np.sort(np.concatenate([test for _, test in joined])), np.arange(40))
+
+
+def test_repeated_folds_are_needed_once():
+    folds = list(RepeatedKFold(n_splits=3, n_repeats=4, random_state=0).split(np.zeros(30)))
+    for joined, expected in zip(joined_folds(folds, 10), folds[:3], strict=True):
+        assert_array_equal(joined[0], expected[0])
+        assert_array_equal(joined[1], expected[1])
+
+
+def test_folds_that_have_no_training_rows_in_common_are_not_joined():
+    block = np.arange(80) // 4  # of each fold, a model learns from two blocks only
+    folds = [(np.flatnonzero((block - k) % 20 > 17), np.flatnonzero(block == k)) for k in range(20)]
+    whole = training(GaussianNB(), np.zeros((80, 1)), np.arange(80) % 2)._replace(folds=folds)
+    assert whole.in_few_folds() is whole
 
 
 def test_a_part_has_its_own_rows_weights_and_parameters():

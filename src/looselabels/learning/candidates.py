@@ -231,6 +231,7 @@ def _score_extra_models(settings, data) -> tuple:
             training = make_training(_named(settings, name), data, model)
             if rows is not None:
                 training = training.part(rows)._replace(report=training.report)
+            training = training.in_few_folds()
             if is_table_of_numbers(training.X) and training.can_predict_labels():
                 _, scores = training.score()
                 scored[name] = scores if rows is None else weigh_sample(data.design, rows, scores)

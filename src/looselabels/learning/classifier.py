@@ -682,7 +682,7 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         if not hasattr(estimator, "predict_proba"):
             raise ValueError(
                 f"estimator {type(estimator).__name__} has no predict_proba, which the inference "
-                "needs. Wrap it: CalibratedClassifierCV(estimator)."
+                f"needs. {_way_to_proba(estimator)}."
             )
         return estimator
 
@@ -724,6 +724,15 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self._estimator_or_default()).input_tags
         return tags
+
+
+def _way_to_proba(estimator):
+    """Return what gives an estimator a predict_proba; a stack of default kind is not calibrated."""
+    is_made = hasattr(estimator, "get_params") and not isinstance(estimator, type)
+    for name, value in estimator.get_params().items() if is_made else ():
+        if name.endswith("final_estimator") and value is None:
+            return f"Set {name}=LogisticRegression()"
+    return "Wrap it: CalibratedClassifierCV(estimator)"
 
 
 def _log(proba):

@@ -78,9 +78,14 @@ def sample_label_weights(design: LabelDesign, rows) -> np.ndarray:
 
 
 def weigh_sample(design: LabelDesign, rows, scores: LabelScores) -> LabelScores:
-    """Return the scores of a sample with weights that make it stand for all rows."""
+    """Return the scores of a sample with weights that make it stand for all rows.
+
+    Rows whose labels were learned stay as much evidence as they are: they can be few of all rows.
+    """
     drawn = sample_label_weights(design, rows)
     of_rows = 1 / drawn[scores.label_index]
+    is_seen = np.isin(scores.label_index, scores.seen_labels)
+    of_rows /= np.average(of_rows[is_seen], weights=scores.row_counts[is_seen])
     return scores._replace(
         sample_weight=multiply_weights(scores.sample_weight, of_rows),
         counts=multiply_weights(scores.counts, of_rows),
@@ -90,7 +95,7 @@ def weigh_sample(design: LabelDesign, rows, scores: LabelScores) -> LabelScores:
 
 def scores_of_sample(design: LabelDesign, rows, scores: LabelScores) -> LabelScores:
     """Return the scores of a part of all rows, with weights that make it stand for all of them."""
-    part = score_labels(design.take(rows), scores.label_proba[rows])
+    part = score_labels(design.take(rows), scores.label_proba[rows], scores.label_weights)
     return weigh_sample(design, rows, part)._replace(label_weights=scores.label_weights)
 
 
@@ -102,7 +107,7 @@ def scores_with_known_classes(design: LabelDesign, scores: LabelScores, rows=Non
     """
     if rows is None:
         return scores._replace(class_index=design.class_index, counts=design.counts)
-    part = score_labels(design.take(rows), scores.label_proba)
+    part = score_labels(design.take(rows), scores.label_proba, scores.label_weights)
     return weigh_sample(design, rows, part)._replace(label_weights=scores.label_weights)
 
 

@@ -7,7 +7,7 @@ others with models that were fitted and calibrated without them.
 
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +48,7 @@ MAX_ROUNDS = 3
 MIN_LABELS = 50  # with fewer, held-out rows cannot show that another round helps
 MIN_TESTED = 300  # labels that rounds are chosen by, if there are that many
 MIN_ROWS = 20  # that a model learns classes from; if a label is rarer, trials are left with none
+MAX_FOLDS = 10  # of trials, and of models that nobody asked for; leave-one-out would take long
 MAX_ROWS = 20_000  # that any model learns classes from; with more rows it takes long
 
 
@@ -82,6 +83,13 @@ class Training(NamedTuple):
             fit_params=_check_method_params(self.X, self.fit_params, indices=rows),
             report=lambda words: None,
         )
+
+    def in_few_folds(self) -> "Training":
+        """Return the training with folds joined, if there are many and joined ones can be used."""
+        if isinstance(self.folds, str) or len(self.folds) <= MAX_FOLDS:
+            return self
+        joined = self._replace(folds=joined_folds(self.folds, MAX_FOLDS))
+        return joined if joined.can_predict_labels() else self
 
     def score(self) -> tuple[Any, LabelScores]:
         """Return the estimator, fitted to all rows, and p(label | x) of the rows out of sample."""
@@ -148,7 +156,7 @@ class Training(NamedTuple):
 
     def can_predict_labels(self) -> bool:
         """Return whether each model learns two labels, and some label is predicted and seen."""
-        return self._has_two_labels() and self.sees_labels_again()
+        return self._has_two_labels() and self._has_label_twice() and self.sees_labels_again()
 
     def _has_two_labels(self) -> bool:
         """Return whether the rows that each model learns from have two labels at least."""
@@ -160,17 +168,26 @@ class Training(NamedTuple):
         parts = [rows] if isinstance(self.folds, str) else [train for train, _ in self.folds]
         return all(len(np.unique(index[part][learned[part] > 0])) > 1 for part in parts)
 
+    def _is_named(self) -> np.ndarray:
+        """Return which rows have weight, and a label that is not the missing one."""
+        design = self.design
+        is_given = ~np.array([is_missing(label) for label in design.transition.labels])
+        is_named = is_given[design.label_index]
+        return is_named if design.sample_weight is None else is_named & (design.sample_weight > 0)
+
+    def _has_label_twice(self) -> bool:
+        """Return whether two rows have the same label."""
+        index = self.design.label_index[self._is_named()]
+        return bool(np.bincount(index, minlength=1).max() > 1)
+
     def sees_labels_again(self) -> bool:
         """Return whether some row is predicted by a model that has seen its label in other rows.
 
         It is not so if each label of several rows is in one group, or always in the same fold.
         """
-        index, groups = self.design.label_index, self.design.groups
-        is_named = ~np.array([is_missing(label) for label in self.design.transition.labels])[index]
-        if self.design.sample_weight is not None:
-            is_named &= self.design.sample_weight > 0
-        if np.bincount(index[is_named], minlength=1).max() < 2:
+        if not self._has_label_twice():
             return True  # there is no label to see again
+        index, groups, is_named = self.design.label_index, self.design.groups, self._is_named()
         if not isinstance(self.folds, str):
             tested = [(index[train], test[is_named[test]]) for train, test in self.folds]
             return any(np.isin(index[test], seen).any() for seen, test in tested)
@@ -301,6 +318,7 @@ def choose_rounds(training: Training, model: LabelModel, calibrate) -> Rounds:
     """
     if training.n_drawn() < MIN_ROWS:
         return Rounds(0)
+    training = training.in_few_folds()
     splits = list(_held_out_rows(training))
     learned = (training.part(rows) for rows, _ in splits)
     if not splits or not all(part.can_predict_labels() for part in learned):
@@ -438,3 +456,27 @@ def restrict_folds(folds, rows) -> list:
         if len(pair[0]) and len(pair[1]):
             restricted.append(pair)
     return restricted
+
+
+def joined_folds(folds, most) -> list:
+    """Return at most `most` folds that predict the same rows as all of `folds`.
+
+    The model of several folds learns from the rows that all of their models learn from, so it has
+    seen none that a splitter keeps apart. If rows are predicted several times, once is enough.
+
+    >>> rows = np.arange(4)
+    >>> [test.tolist() for _, test in joined_folds([(rows[rows != k], rows[[k]]) for k in rows], 2)]
+    [[0, 2], [1, 3]]
+    """
+    needed: list = []
+    tested: set = set()
+    for train, test in folds:
+        if not tested.issuperset(test.tolist()):
+            needed.append((train, test))
+            tested.update(test.tolist())
+    parts = (needed[k::most] for k in range(min(most, len(needed))))
+    trains_and_tests = (zip(*part, strict=True) for part in parts)
+    return [
+        (reduce(np.intersect1d, trains), np.unique(np.concatenate(tests)))
+        for trains, tests in trains_and_tests
+    ]
