@@ -266,7 +266,8 @@ def _candidates_finding(model, rivals):
     """Report whether the best model that was not used finds the noise that was found."""
     used = model.wrong_share_interval
     for name, (low, high) in rivals.items() if used is not None else ():
-        if low > used[1] or high < used[0]:
+        is_other = low > used[1] or high < used[0]
+        if is_other and _range(low, high) != _range(*used):
             words = (
                 f"{MODELS[name].capitalize()} alone predicts the labels about as well as what was "
                 f"used, but finds {_range(low, high)} of the labels wrong instead of "
