@@ -59,6 +59,7 @@ def test_a_row_without_a_label_is_written_in_two_ways(text):
         ("a,cat,dog,0.5,,dog,h", "the decision is ''"),
         ("a,cat,dog,0.5,accept,,h", "the decision is 'accept', but the class is missing"),
         ("a,cat,dog,0.5,change,,h", "the decision is 'change', but the class is missing"),
+        ("a,cat,dog,0.5,keep,dog,h", "the decision is 'keep', but the class is 'dog' and the la"),
         (",cat,dog,0.5,keep,cat,h", "the id is missing"),
         ("a,cat,dog,0.5,keep,cat,", "the hash is missing"),
         ("a,cat,dog,,keep,cat,h", "the doubt is ''; it must be a number from 0 to 1"),
@@ -71,6 +72,14 @@ def test_a_line_that_cannot_be_used_is_named(line, said):
     Path("decisions.csv").write_text(f"{HEADER}b,cat,dog,0.5,keep,cat,h\n{line}\n")
     with pytest.raises(TableError, match=rf"decisions\.csv, line 3: {said}"):
         read_decisions("decisions.csv")
+
+
+@pytest.mark.parametrize(
+    "line", ["a,1,2,0.5,keep,1.0,h", "a,pet,cat,0.5,keep,,h", "a,,,0,keep,x,h"]
+)
+def test_a_label_is_kept_with_the_class_that_it_names_or_with_none(line):
+    Path("decisions.csv").write_text(f"{HEADER}{line}\n")
+    assert read_decisions("decisions.csv")[0].decision == "keep"
 
 
 def test_another_table_is_not_a_file_of_decisions():

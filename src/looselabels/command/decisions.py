@@ -105,6 +105,13 @@ def _problem(cells) -> str | None:
             return f"the {name} is missing; `looselabels audit` writes pages that have it."
     if word in ("accept", "change") and cells["class"] is None:
         return f"the decision is {word!r}, but the class is missing."
+    kept = None if cells["label"] == UNLABELED else cells["label"]
+    if word == "keep" and kept and label_as_text(cells["class"] or kept) != label_as_text(kept):
+        return (
+            f"the decision is 'keep', but the class is {short_repr(cells['class'])} and the label "
+            f"{short_repr(kept)}. To keep the label, write it as the class too; otherwise write "
+            "'change'."
+        )
     try:
         is_probability = isfinite(float(cells["doubt"])) and 0 <= float(cells["doubt"]) <= 1
     except (TypeError, ValueError):
