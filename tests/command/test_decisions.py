@@ -82,6 +82,16 @@ def test_a_label_is_kept_with_the_class_that_it_names_or_with_none(line):
     assert read_decisions("decisions.csv")[0].decision == "keep"
 
 
+@pytest.mark.parametrize(
+    ("words", "is_reviewed"),
+    [(("accept", "cat"), False), (("accept", "cow"), True), (("keep", "dog"), True)],
+)
+def test_a_person_has_reviewed_what_an_audit_does_not_accept_itself(words, is_reviewed):
+    frame = written_pets()
+    path = write_decisions(frame, (1, *words), reviewed="no", label="dog")
+    assert read_decisions(path)[0].is_reviewed == is_reviewed
+
+
 def test_another_table_is_not_a_file_of_decisions():
     written_pets()
     with pytest.raises(TableError, match=r"data\.csv has no column 'id'"):

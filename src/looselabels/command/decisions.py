@@ -84,6 +84,7 @@ def _decision(cells, frame, row) -> Decision:
     problem = _problem(cells)
     if problem is not None:
         raise TableError(f"{row_location(frame, row)}: {problem}")
+    is_suggestion = cells["decision"] == "accept" and cells["class"] == cells["suggestion"]
     return Decision(
         cells["id"],
         None if cells["label"] == UNLABELED else cells["label"],
@@ -91,7 +92,7 @@ def _decision(cells, frame, row) -> Decision:
         cells["decision"],
         cells["class"],
         cells["hash"],
-        cells.get(REVIEWED) != "no",
+        cells.get(REVIEWED) != "no" or not is_suggestion,  # a person has changed the line
     )
 
 
