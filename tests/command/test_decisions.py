@@ -1,5 +1,6 @@
 """Decisions of a review: read strictly, matched by identity, and applied."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,16 @@ def test_decisions_are_read_as_they_were_written():
     assert keep.new_label == keep.label
     assert (change.decision, change.new_label) == ("change", "dog")
     assert (accept.label, accept.new_label) == (None, "cat")
+
+
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+def test_decisions_that_a_spreadsheet_wrote_with_semicolons_are_read(quoting):
+    path = write_decisions(written_pets(), (0, "keep", "cat"), (3, "change", "dog"))
+    expected, frame = read_decisions(path), read_csv(path)
+    saved = frame.assign(doubt=frame["doubt"].str.replace(".", ","))
+    assert saved["doubt"][0] == "0,75"
+    saved.to_csv(path, sep=";", index=False, encoding="utf-8-sig", quoting=quoting)
+    assert read_decisions(path) == expected
 
 
 @pytest.mark.parametrize("text", ["", "(unlabeled)"])

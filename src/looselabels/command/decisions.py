@@ -4,7 +4,6 @@ A decision stays valid after it was applied: it names its row by identifier and 
 neither of which depends on the label, and holds the label that the row had before.
 """
 
-from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from looselabels._validation import short_repr, some_of
 from looselabels.command.identity import Identity, identify
 from looselabels.command.labels import Labels, cells_as_labels
 from looselabels.command.shell import shell_word
+from looselabels.command.sources import Source
 from looselabels.command.spelling import label_as_text
 from looselabels.command.tables import (
     TableError,
@@ -63,7 +63,7 @@ class Matched(NamedTuple):
 
 def read_decisions(path) -> list[Decision]:
     """Return the decisions in a file; raise if one of them is incomplete or not known."""
-    frame = read_table(path)
+    frame = read_table(path, delimiter=_delimiter(path))
     for name in COLUMNS:
         check_columns(list(frame.columns), name, path)
     names = [*COLUMNS, *({REVIEWED} & {*frame.columns})]
@@ -72,6 +72,16 @@ def read_decisions(path) -> list[Decision]:
         _decision(dict(zip(names, cells, strict=True)), frame, row)
         for row, cells in enumerate(zip(*columns, strict=True))
     ]
+
+
+def _delimiter(path) -> str | None:
+    """Return ";" if it separates the cells: spreadsheets write it where 0,5 is a number."""
+    source = Source(path)
+    if not source.can_rewind:
+        return None
+    with source.open() as stream:
+        head = source.unpacked(stream.peek, 200)
+    return ";" if b";decision;" in head.replace(b'"', b"") else None
 
 
 def read_all(paths) -> list[Decision]:
@@ -88,7 +98,7 @@ def _decision(cells, frame, row) -> Decision:
     return Decision(
         cells["id"],
         None if cells["label"] == UNLABELED else cells["label"],
-        float(cells["doubt"]),
+        _number(cells["doubt"]),
         cells["decision"],
         cells["class"],
         cells["hash"],
@@ -114,12 +124,17 @@ def _problem(cells) -> str | None:
             "'change'."
         )
     try:
-        is_probability = isfinite(float(cells["doubt"])) and 0 <= float(cells["doubt"]) <= 1
-    except (TypeError, ValueError):
+        is_probability = 0 <= _number(cells["doubt"] or "") <= 1  # not NaN
+    except ValueError:
         is_probability = False
     if not is_probability:
         return f"the doubt is {short_repr(cells['doubt'] or '')}; it must be a number from 0 to 1."
     return None
+
+
+def _number(text) -> float:
+    """Return a number that is written with a point or a decimal comma."""
+    return float(text.replace(",", "."))
 
 
 # ------------------------------------------------------------------------------------------- match
