@@ -125,6 +125,19 @@ def test_decisions_about_unknown_rows_are_named():
     assert said.startswith("1 of 2 decisions cannot be matched: no row has name 'pet 99'. ")
 
 
+def test_identifiers_without_the_zeros_that_a_spreadsheet_removes_are_recognized():
+    ids = [f"{row:03}" for row in range(80)]
+    frame = written_pets(animals().assign(name=ids))
+    path = write_decisions(frame, (0, "change", "dog"), (15, "change", "cat"), id=["0", "15"])
+    after, changes, _ = corrected(frame, path)
+    assert changes["id"].tolist() == ["000", "015"]
+    assert after["species"][[0, 15]].tolist() == ["dog", "cat"]
+    write_decisions(frame, (0, "change", "dog"), id="8")  # the hash is that of another row
+    assert "other cells changed in name '008'" in refused(frame, path)
+    write_decisions(frame, (0, "change", "dog"), id="99")
+    assert "no row has name '99'" in refused(frame, path)
+
+
 def test_decisions_about_rows_that_changed_are_named():
     frame = written_pets()
     write_decisions(frame, *((row, "accept", "dog") for row in range(0, 20, 2)))

@@ -153,7 +153,8 @@ def match_decisions(decisions, identity: Identity, labels) -> list[Matched]:
         The label of each row of the table, None without one: the one before the review, or the
         new one.
     """
-    decisions = _one_per_id(d for d in decisions if d.decision != "skip")
+    decisions = [d for d in decisions if d.decision != "skip"]
+    decisions = _one_per_id(_with_zeros(decisions, identity))
     rows = identity.positions([d.id for d in decisions])
     hashes = iter(identity.hashes(row for row in rows if row is not None))
     known = dict.fromkeys(labels)
@@ -175,6 +176,14 @@ def match_decisions(decisions, identity: Identity, labels) -> list[Matched]:
     if problems:
         _refuse(problems, len(decisions), identity)
     return matched
+
+
+def _with_zeros(decisions, identity) -> list[Decision]:
+    """Return decisions with the zeros before their identifiers, which spreadsheets remove."""
+    known = set(map(str, identity.ids))
+    lost = {d.id for d in decisions} - known
+    by_number = {name.lstrip("0") or "0": name for name in known} if lost else {}
+    return [d._replace(id=by_number.get(d.id, d.id)) if d.id in lost else d for d in decisions]
 
 
 def _one_per_id(decisions) -> list[Decision]:
