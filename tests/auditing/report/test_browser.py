@@ -156,6 +156,15 @@ def test_columns_of_text_have_room_and_nothing_covers_why(visit, width):
 
 
 @pytest.mark.slow
+def test_long_names_of_classes_cover_no_number(visit):
+    names = ("card_payment_fee_charged_twice_abroad", "Donaudampfschifffahrtsgesellschaft")
+    page = visit(made_up_content(names), viewport={"width": 1200, "height": 900})
+    assert page.locator(".proba").evaluate_all(
+        "all => all.every(cell => cell.scrollWidth <= cell.clientWidth)"
+    )
+
+
+@pytest.mark.slow
 def test_dark_mode_is_dark_and_paper_is_white(visit, content):
     page = visit(content, color_scheme="dark")
     background = "getComputedStyle(document.body).backgroundColor"
