@@ -165,6 +165,21 @@ def test_long_names_of_classes_cover_no_number(visit):
 
 
 @pytest.mark.slow
+def test_a_date_is_in_one_line(visit):
+    content = made_up_content(("cat", "dog"))
+    for row in content["rows"]:
+        row["cells"] = ["2026-10-02", "02.10.2026", "10/02/2026", "word " * 90]
+    content["shown_columns"] = ["first", "second", "third", "text"]
+    page = visit(content, viewport={"width": 1000, "height": 900})
+    heights = (
+        page.locator("#rows tbody tr")
+        .first.locator(".cell div")
+        .evaluate_all("cells => cells.map(cell => cell.clientHeight)")
+    )
+    assert heights[0] == heights[1] == heights[2] == heights[3] / 3
+
+
+@pytest.mark.slow
 def test_dark_mode_is_dark_and_paper_is_white(visit, content):
     page = visit(content, color_scheme="dark")
     background = "getComputedStyle(document.body).backgroundColor"
