@@ -24,8 +24,9 @@ import pytest
 
 from looselabels import DecoupledClassifier, Transition, __version__
 from looselabels._files import DAY
-from looselabels.command import cli, fitting, models, results
+from looselabels.command import cli, fitting, models
 from looselabels.command.cli import run
+from looselabels.command.features import RESULTS
 from tests.command.calls import (
     CSV,
     QUICK,
@@ -215,7 +216,7 @@ def test_the_table_keeps_its_cells_and_gets_suggestions(audited):
         read_csv(audited.out / "labels.csv"),
     )
     assert after[before.columns].equals(before)
-    assert list(after.columns[len(before.columns) :]) == list(results.COLUMNS)
+    assert list(after.columns[len(before.columns) :]) == list(RESULTS)
     wrong = audited.frame["species"] == np.where(np.arange(100) % 2, "cat", "dog")
     doubted = after["doubt"].astype(float) > 0.5
     assert wrong.sum() > 2
