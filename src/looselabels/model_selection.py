@@ -114,10 +114,13 @@ class LabelStratifiedKFold(BaseCrossValidator):
         if n_splits < self.n_splits or rarest < 2:
             rare = [label for label, count in zip(labels, counts, strict=True) if count == rarest]
             unit = ("group" if has_groups else "sample") + ("s" if rarest > 1 else "")
+            those = f"Labels {listed(rare)} have {rarest} {unit} each"
+            merge = "them more samples, or merge them with other labels"
+            if len(rare) == 1:
+                those = f"Label {listed(rare)} has {rarest} {unit}"
+                merge = "it more samples, or merge it with another label"
             warnings.warn(
-                f"Label {listed(rare)} has {rarest} {unit}: "
-                f"{n_splits} folds instead of {self.n_splits}. Give it more samples, or merge it "
-                "with another label.",
+                f"{those}: {n_splits} folds instead of {self.n_splits}. Give {merge}.",
                 UserWarning,
                 stacklevel=3,
             )
