@@ -7,7 +7,7 @@
 - **features**: the features do not predict the labels better than label frequencies alone.
 - **copies**: rows are copies of other rows, so that there is less evidence than rows.
 - **candidates**: models that predict the labels equally well disagree on how many labels are wrong.
-- **estimator**: another model predicts the labels much better than the estimator of the user.
+- **estimator**: another model predicts the labels better than the estimator of the user.
 
 What labels alone can say about the first has a limit: *every* p(label | x) can be explained by
 overlapping classes without any noise (T = I). So a transition that was estimated from the labels
@@ -41,7 +41,7 @@ from looselabels.transition import Transition, can_be_wrong, data_set, uninforma
 LEVEL = 0.01  # the rate of false alarms of each test
 MAX_ROWS = 20_000  # that are tested: with more rows, differences are found that do not matter
 MIN_LABEL_PROBA = 0.01  # relative to 1 / n_labels: smaller estimates differ by noise only
-MUCH_WORSE = 1.05  # times the best log-loss
+WORSE = 1.05  # times the best log-loss
 MODELS = {"forest": "a forest", "linear": "a linear model", OWN_MODEL: "your estimator"}
 MAX_CONDITION = 1000.0  # condition number above which errors of a classifier hide the classes
 
@@ -280,22 +280,22 @@ def _candidates_finding(model, rivals):
 
 
 def better_model(losses) -> str | None:
-    """Return the name of a model that predicts the labels much better than the user's estimator."""
+    """Return the name of a model that predicts the labels better than the user's estimator."""
     if not losses or OWN_MODEL not in losses:
         return None
     best = min(losses, key=lambda name: losses[name])
-    return best if losses[OWN_MODEL] > MUCH_WORSE * losses[best] else None
+    return best if losses[OWN_MODEL] > WORSE * losses[best] else None
 
 
 def _estimator_finding(losses):
-    """Report whether another model predicts the labels much better than the user's estimator."""
+    """Report whether another model predicts the labels better than the user's estimator."""
     best = better_model(losses)
     if best is None:
-        words = "No other model predicts the labels much better than the estimator."
+        words = "No other model predicts the labels clearly better than the estimator."
         return Finding("estimator", False, None, words)
     words = (
-        f"{MODELS[best].capitalize()} predicts the labels much better than your estimator: the "
-        f"log-loss is {losses[best]:.2g} instead of {losses[OWN_MODEL]:.2g}. How often labels are "
+        f"{MODELS[best].capitalize()} predicts the labels better than your estimator: the "
+        f"log-loss is {losses[best]:.3g} instead of {losses[OWN_MODEL]:.3g}. How often labels are "
         "wrong was estimated with all models together, but doubts and suggestions are those of "
         "your estimator. Consider estimator=None."
     )
