@@ -4,6 +4,7 @@ A decision stays valid after it was applied: it names its row by identifier and 
 neither of which depends on the label, and holds the label that the row had before.
 """
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -224,7 +225,7 @@ def _id_hint(ids, identity) -> str:
         if name != identity.name and {*ids} <= {*cells} and len({*cells}) == len(cells):
             option = f"--id {shell_word(name)}"
             return f"Column {short_repr(name)} has these identifiers: try {option}. "
-    if identity.is_column and all(name.isdecimal() for name in ids):
+    if identity.is_column and all(re.fullmatch("[1-9][0-9]*", name) for name in ids):
         return "These identifiers may count lines: try without --id. "
     return ""
 
