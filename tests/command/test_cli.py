@@ -679,6 +679,16 @@ def test_predict_does_not_replace_a_file_without_force(model):
     assert Path("mine.csv").read_text() != "mine"
 
 
+@pytest.mark.parametrize("command", ["audit", "fit", "apply"])
+def test_several_files_are_not_written_to_stdout(command, folder):
+    decisions = ["decisions.csv"] if command == "apply" else []
+    Path("data.csv").write_text(CSV)
+    found = called(command, "data.csv", *decisions, "--label", "species", "-o", "-")
+    assert found.code == 2
+    assert "--out is -, but more than one file is written" in found.err
+    assert files() == ["data.csv"]
+
+
 def test_results_never_replace_what_they_were_computed_from(model):
     design = '{"meanings": {"cat": "cat", "pet": ["cat", "dog"]}}'
     written = {"data.csv": CSV, "d.json": design, "out/labels.csv": CSV}
