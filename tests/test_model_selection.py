@@ -84,7 +84,7 @@ def test_groups_must_fit_the_rows_and_be_two_at_least():
     with pytest.raises(ValueError, match="groups has 2 values; y has 60 rows"):
         next(splitter.split(HALF, HALF, [0, 1]))
     with (
-        pytest.warns(UserWarning, match="has 1 group"),
+        pytest.warns(UserWarning, match="have 1 group each"),
         pytest.raises(ValueError, match="one group"),
     ):
         next(splitter.split(HALF, HALF, np.zeros(60)))
@@ -127,6 +127,10 @@ def test_a_rare_label_reduces_the_number_of_folds_and_is_named():
         folds = list(LabelStratifiedKFold(5).split(y, y))
     assert len(folds) == 3
     assert sorted(np.concatenate([test for _, test in folds])) == list(range(33))
+    with pytest.warns(
+        UserWarning, match=r"Labels \['dog', 'emu'\] have 3 samples each: 3 folds in"
+    ):
+        list(LabelStratifiedKFold(5).split([*y, "emu", "emu", "emu"], [*y, "emu", "emu", "emu"]))
     with pytest.warns(UserWarning, match=r"Label \['dog'\] has 3 samples"):
         assert LabelStratifiedKFold(5).get_n_splits(y, y) == 3
 

@@ -10,7 +10,9 @@ import numpy as np
 from looselabels._validation import as_numpy, check_2d, short_repr, single_from_half, some_of
 
 UNLABELED = "(unlabeled)"  # how the missing label, None, is displayed
-LOOK_MISSING = ("", "nan", "none", "<na>")  # how missing values look as text
+LOOK_MISSING = (  # how missing values look as text, and what people write in their place
+    *("", "nan", "none", "null", "<na>", "na", "n/a", "#n/a", "?", "unknown"),
+)
 
 
 def listed(names: Iterable, max_names=5) -> str:

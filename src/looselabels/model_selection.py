@@ -115,16 +115,24 @@ class LabelStratifiedKFold(BaseCrossValidator):
         if n_splits < self.n_splits or rarest < 2:
             rare = [labels[k] for k in np.flatnonzero(counted & (counts == rarest))]
             unit = ("group" if has_groups else "sample") + ("s" if rarest > 1 else "")
-            result = f", fewer than the {n_splits} folds"
+            folds = f", fewer than the {n_splits} folds"
             if n_splits < self.n_splits:
-                result = f": {n_splits} folds instead of {self.n_splits}"
-            warnings.warn(
-                f"Label {listed(rare)} has {rarest} {unit}{result}. Give it more samples, or merge "
-                "it with another label.",
-                UserWarning,
-                stacklevel=3,
-            )
+                folds = f": {n_splits} folds instead of {self.n_splits}"
+            warnings.warn(_advice_on(rare, f"{rarest} {unit}", folds), UserWarning, stacklevel=3)
         return n_splits
+
+
+def _advice_on(rare, number, folds):
+    """Return what to do about labels that have so few samples, and what that does to the folds."""
+    if len(rare) == 1:
+        return (
+            f"Label {listed(rare)} has {number}{folds}. Give it more samples, or merge it with "
+            "another label."
+        )
+    return (
+        f"Labels {listed(rare)} have {number} each{folds}. Give them more samples, or merge them "
+        "with other labels."
+    )
 
 
 def _counts(index, groups, n_labels):

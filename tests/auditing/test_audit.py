@@ -828,6 +828,19 @@ def test_shares_include_the_uncertainty_of_label_rates_that_were_estimated(fit_t
     assert np.any(ends != narrow)
 
 
+@pytest.mark.parametrize("n_reviewed", [100, None])
+def test_the_count_of_unlabeled_rows_includes_those_that_a_review_found(fit_to, n_reviewed):
+    clf, labels = fit_to("positive", negative="other", noise=0)
+    unlabeled = np.flatnonzero([label is None for label in labels])
+    rows, decisions = unlabeled[:n_reviewed], np.full(len(labels), None)
+    decisions[rows] = NAMES[0]
+    found = audit(clf, labels, decisions=decisions).summary()["unlabeled"]
+    for part in found["classes"]:
+        n_found = len(rows) if part["name"] == NAMES[0] else 0
+        assert n_found <= part["low"] <= part["expected"] <= part["high"]
+        assert part["high"] <= len(unlabeled) - len(rows) + n_found
+
+
 # ---------------------------------------------------------------------------------- sample weights
 
 

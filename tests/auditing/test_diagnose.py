@@ -307,13 +307,23 @@ def test_models_that_find_other_noise_are_named(rng):
     assert "finds 50% of the labels wrong" in finding_of("candidates", clf, y).words
 
 
+def test_models_whose_noise_is_written_the_same_do_not_disagree(rng):
+    X, y = clear_rows(300, rng)
+    clf = DecoupledClassifier(GaussianNB(), noise="estimate", refit=False).fit(X, y)
+    clf.label_model_ = clf.label_model_._replace(wrong_share_interval=(0.136, 0.138))
+    clf.rival_wrong_shares_ = {"forest": (0.141, 0.143)}  # 14% instead of 14%
+    assert not finding_of("candidates", clf, y).found
+
+
 def test_an_estimator_that_predicts_the_labels_badly_is_compared_with_a_better_model(rng):
     X = rng.uniform(-3, 3, (300, 1))
     y = (abs(X[:, 0]) < 1.5).astype(int)
     bad = DecoupledClassifier(LogisticRegression(), refit=False, random_state=0).fit(X, y)
     finding = finding_of("estimator", bad, y)
     assert finding.found
-    assert finding.words.startswith("A forest predicts the labels much better than your estimator")
+    assert finding.words.startswith("A forest predicts the labels better than your estimator")
+    bad.candidate_losses_ = {"forest": 1.36, "estimator": 1.43}  # not 1.4 instead of 1.4
+    assert "the log-loss is 1.36 instead of 1.43" in finding_of("estimator", bad, y).words
     good = DecoupledClassifier(refit=False, random_state=0).fit(X, y)
     assert not finding_of("estimator", good, y).found
     alone = bad.set_params(noise=0).fit(X, y)  # no other model is fitted

@@ -123,6 +123,8 @@ def test_answers_for_rows_that_are_not_in_the_table_are_named(pets):
     message = str(error.value)
     assert message.startswith("answers.csv, line 20: column 'name' of the table has no 'pet 98'.")
     assert "answers for 2 such rows: 'pet 98', 'pet 99'." in message
+    with pytest.raises(TableError, match=r"answers for one such row: 'pet 98'\."):
+        pets([*lines(), wrong[0]])
 
 
 def test_two_answers_of_one_annotator_to_one_row_are_refused(pets):

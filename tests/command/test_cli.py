@@ -24,8 +24,9 @@ import pytest
 
 from looselabels import DecoupledClassifier, Transition, __version__
 from looselabels._files import DAY
-from looselabels.command import cli, fitting, models, results
+from looselabels.command import cli, fitting, models
 from looselabels.command.cli import run
+from looselabels.command.features import RESULTS
 from tests.command.calls import (
     CSV,
     QUICK,
@@ -215,7 +216,7 @@ def test_the_table_keeps_its_cells_and_gets_suggestions(audited):
         read_csv(audited.out / "labels.csv"),
     )
     assert after[before.columns].equals(before)
-    assert list(after.columns[len(before.columns) :]) == list(results.COLUMNS)
+    assert list(after.columns[len(before.columns) :]) == list(RESULTS)
     wrong = audited.frame["species"] == np.where(np.arange(100) % 2, "cat", "dog")
     doubted = after["doubt"].astype(float) > 0.5
     assert wrong.sum() > 2
@@ -676,6 +677,16 @@ def test_predict_does_not_replace_a_file_without_force(model):
     assert Path("mine.csv").read_text() == "mine"
     assert called("predict", model, "new.csv", "-o", "mine.csv", "--force").code == 0
     assert Path("mine.csv").read_text() != "mine"
+
+
+@pytest.mark.parametrize("command", ["audit", "fit", "apply"])
+def test_several_files_are_not_written_to_stdout(command, folder):
+    decisions = ["decisions.csv"] if command == "apply" else []
+    Path("data.csv").write_text(CSV)
+    found = called(command, "data.csv", *decisions, "--label", "species", "-o", "-")
+    assert found.code == 2
+    assert "--out is -, but more than one file is written" in found.err
+    assert files() == ["data.csv"]
 
 
 def test_results_never_replace_what_they_were_computed_from(model):

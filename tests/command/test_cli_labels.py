@@ -138,3 +138,12 @@ def test_other_commands_take_one_column_of_labels(command):
     found = called(*command, "--label", "Ann", "--label", "Bob")
     assert found.code == 2
     assert "it is given 2 times. Only audit and predict take several columns." in found.err
+
+
+@pytest.mark.parametrize("command", ["audit", "fit"])
+def test_a_copy_of_the_labels_is_named_on_the_terminal(command):
+    frame = animals(unlabeled=0)
+    frame.assign(code=frame["species"].str[0]).to_csv("data.csv", index=False)
+    found = called(command, "data.csv", "--label", "species", *QUICK)
+    assert found.code == 0
+    assert "Note: Column 'code' alone tells 100.0% of the labels" in found.err

@@ -444,3 +444,9 @@ def test_decisions_that_name_rows_in_another_way_suggest_an_id(page, command):
     found = called(*words, "--id", "name")
     assert "These identifiers may count lines: try without --id." in found.err
     assert called(*words).code == 0
+    Path("decisions.csv").write_text(
+        re.sub("(?m)^([0-9])", r"00\1", Path("decisions.csv").read_text())
+    )
+    found = called(*words, "--id", "name", "--force")  # no line is named 007
+    assert "no row has name '00" in found.err
+    assert "may count lines" not in found.err

@@ -1,5 +1,6 @@
 """Decisions of a review: read strictly, matched by identity, and applied."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,16 @@ def test_decisions_are_read_as_they_were_written():
     assert (accept.label, accept.new_label) == (None, "cat")
 
 
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+def test_decisions_that_a_spreadsheet_wrote_with_semicolons_are_read(quoting):
+    path = write_decisions(written_pets(), (0, "keep", "cat"), (3, "change", "dog"))
+    expected, frame = read_decisions(path), read_csv(path)
+    saved = frame.assign(doubt=frame["doubt"].str.replace(".", ","))
+    assert saved["doubt"][0] == "0,75"
+    saved.to_csv(path, sep=";", index=False, encoding="utf-8-sig", quoting=quoting)
+    assert read_decisions(path) == expected
+
+
 @pytest.mark.parametrize("text", ["", "(unlabeled)"])
 def test_a_row_without_a_label_is_written_in_two_ways(text):
     frame = written_pets()
@@ -59,6 +70,7 @@ def test_a_row_without_a_label_is_written_in_two_ways(text):
         ("a,cat,dog,0.5,,dog,h", "the decision is ''"),
         ("a,cat,dog,0.5,accept,,h", "the decision is 'accept', but the class is missing"),
         ("a,cat,dog,0.5,change,,h", "the decision is 'change', but the class is missing"),
+        ("a,cat,dog,0.5,keep,dog,h", "the decision is 'keep', but the class is 'dog' and the la"),
         (",cat,dog,0.5,keep,cat,h", "the id is missing"),
         ("a,cat,dog,0.5,keep,cat,", "the hash is missing"),
         ("a,cat,dog,,keep,cat,h", "the doubt is ''; it must be a number from 0 to 1"),
@@ -71,6 +83,24 @@ def test_a_line_that_cannot_be_used_is_named(line, said):
     Path("decisions.csv").write_text(f"{HEADER}b,cat,dog,0.5,keep,cat,h\n{line}\n")
     with pytest.raises(TableError, match=rf"decisions\.csv, line 3: {said}"):
         read_decisions("decisions.csv")
+
+
+@pytest.mark.parametrize(
+    "line", ["a,1,2,0.5,keep,1.0,h", "a,pet,cat,0.5,keep,,h", "a,,,0,keep,x,h"]
+)
+def test_a_label_is_kept_with_the_class_that_it_names_or_with_none(line):
+    Path("decisions.csv").write_text(f"{HEADER}{line}\n")
+    assert read_decisions("decisions.csv")[0].decision == "keep"
+
+
+@pytest.mark.parametrize(
+    ("words", "is_reviewed"),
+    [(("accept", "cat"), False), (("accept", "cow"), True), (("keep", "dog"), True)],
+)
+def test_a_person_has_reviewed_what_an_audit_does_not_accept_itself(words, is_reviewed):
+    frame = written_pets()
+    path = write_decisions(frame, (1, *words), reviewed="no", label="dog")
+    assert read_decisions(path)[0].is_reviewed == is_reviewed
 
 
 def test_another_table_is_not_a_file_of_decisions():
@@ -93,6 +123,19 @@ def test_decisions_about_unknown_rows_are_named():
     write_decisions(frame, (0, "accept", "dog"), (1, "accept", "cat"), id=["pet 0", "pet 99"])
     said = refused(frame, "decisions.csv")
     assert said.startswith("1 of 2 decisions cannot be matched: no row has name 'pet 99'. ")
+
+
+def test_identifiers_without_the_zeros_that_a_spreadsheet_removes_are_recognized():
+    ids = [f"{row:03}" for row in range(80)]
+    frame = written_pets(animals().assign(name=ids))
+    path = write_decisions(frame, (0, "change", "dog"), (15, "change", "cat"), id=["0", "15"])
+    after, changes, _ = corrected(frame, path)
+    assert changes["id"].tolist() == ["000", "015"]
+    assert after["species"][[0, 15]].tolist() == ["dog", "cat"]
+    write_decisions(frame, (0, "change", "dog"), id="8")  # the hash is that of another row
+    assert "other cells changed in name '008'" in refused(frame, path)
+    write_decisions(frame, (0, "change", "dog"), id="99")
+    assert "no row has name '99'" in refused(frame, path)
 
 
 def test_decisions_about_rows_that_changed_are_named():

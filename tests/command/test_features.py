@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from looselabels.command.features import Features
+from looselabels.command.features import RESULTS, Features
 from looselabels.command.tables import TableError, read_blocks, read_table
 from looselabels.command.writing import table_writer
 from tests.command.calls import modules_loaded_by, pd
@@ -85,6 +85,16 @@ def test_each_kind_of_column_is_recognized(mixed, tmp_path):
     np.testing.assert_array_equal(by_name["iso hour"][:4], [0, 7, 14, 21])
     np.testing.assert_array_equal(by_name["when days"][4:], by_name["iso days"][4:])
     assert by_name["iso days"][0] == 19723
+
+
+def test_the_results_of_an_audit_are_no_features_unless_they_are_named():
+    values = {name: [0.5, 0.25, 0.75] * 4 for name in ("size", *RESULTS)}
+    frame = pd.DataFrame(values | {"label": ["a", "b", "c"] * 4})
+    features = Features.fit(frame, label="label")
+    assert features.used == ["size"]
+    assert dict(features.ignored)["doubt"] == "it is a result of an earlier audit"
+    assert Features.fit(frame, label="label", columns=["doubt"]).used == ["doubt"]
+    assert "doubt" in Features.fit(frame.drop(columns="why"), label="label").used
 
 
 def test_blocks_give_the_same_matrix_as_the_table(mixed, tmp_path):

@@ -210,7 +210,12 @@ def test_the_first_sheet_is_read_or_the_one_that_is_named(excel):
     path = excel(Notes=[["text"], ["hello"]], Pets=TABLE)
     assert read(path) == (
         [["hello"]],
-        ["Sheet 'Notes' was read. For another one, pass --sheet: 'Pets'."],
+        ["Sheet 'Notes' was read. For another sheet, pass --sheet: 'Pets'."],
+    )
+    with pytest.warns(UserWarning, match="was read"), pytest.raises(TableError) as caught:
+        read_table(path, label="kind")
+    assert str(caught.value).endswith(
+        "has no column 'kind'. It has 'text'. For another sheet, pass --sheet: 'Pets'."
     )
     assert read(path, sheet="Pets")[0] == TEXT
     with pytest.raises(TableError, match=r"has no sheet 'Pet'\. It has 'Notes', 'Pets'\.$"):

@@ -9,6 +9,7 @@ from looselabels.command.labels import (
     Labels,
     cells_as_labels,
     check_known,
+    note_copies,
     read_labels,
 )
 from looselabels.command.notes import collect_warnings
@@ -141,3 +142,23 @@ def test_merged_labels_are_found_in_the_design_and_among_missing_ones():
     known = cells_as_labels(pd.Series(["one", "none"]), ("0",), (1, 2), merge={"one": "1"})
     assert known == [1, "none"]
     assert cells_as_labels(pd.Series(["none"]), ("0",), merge={"none": "0"}) == [None]
+
+
+def test_a_column_that_is_nearly_a_copy_of_the_labels_is_named():
+    y = [*["cat", "dog", "emu"] * 100, None]
+    code = pd.Series([*[1, 2, 3] * 100, None])
+    code[[0, 1]] = [2, 3]  # two errors were corrected
+    frame = pd.DataFrame({"code": code, "size": np.arange(301) % 7, "row": np.arange(301)})
+    (note,) = note_copies(frame, y, ["code", "size", "row"])
+    assert note.startswith("Column 'code' alone tells 99.3% of the labels: if it was made from")
+    code[2:10] = None  # other rows with an empty cell have other labels
+    assert note_copies(frame.assign(code=code), y, ["code"]) == []
+    assert note_copies(frame, [*["cat"] * 280, *["dog"] * 20, None], ["code"]) == []
+
+
+def test_labels_of_sources_and_columns_of_any_type_are_compared():
+    y = [("web", "cat"), ("web", "dog")] * 50
+    frame = pd.DataFrame({"flag": [True, False] * 50, "kind": pd.Categorical(["a", "b"] * 50)})
+    assert len(note_copies(frame, y, ["flag", "kind"])) == 2
+    few = frame[:18]  # two values need twenty rows
+    assert note_copies(few, y[:18], ["flag", "kind"]) == []

@@ -21,7 +21,10 @@ def test_a_model_is_read_as_it_was_written(fitted, tmp_path):
 def test_what_cannot_predict_from_a_table_is_refused(fitted, tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
         read_model(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match="is not a model"):
+    with pytest.raises(ValueError, match=r"is not a model.*audit or fit\.$"):
+        read_model(tmp_path)
+    write_model(tmp_path / "model", fitted.clf, fitted.features)  # as in the results of an audit
+    with pytest.raises(ValueError, match=r"is not a model: .* Its model is .*model\.$"):
         read_model(tmp_path)
     write_model(tmp_path / "alone", fitted.clf, None)
     with pytest.raises(ValueError, match="fitted to the probabilities of another model"):

@@ -69,7 +69,10 @@ SAID = {  # by the library, and by the command
 }
 
 
-@pytest.mark.parametrize(("label", "shown"), [("", "''"), (" ", "' '"), (-1, "-1")])
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [("", "''"), (" ", "' '"), (-1, "-1"), ("NA", "NA"), ("?", "'?'"), ("<NA>", "'<NA>'")],
+)
 def test_a_label_that_looks_missing_can_be_seen_and_copied(label, shown):
     y = np.array([label, "a"] * 10, dtype=object) if isinstance(label, str) else [label, 0, 1] * 10
     X = np.random.default_rng(0).normal(size=(len(y), 2))

@@ -10,11 +10,10 @@ from looselabels import Transition
 from looselabels._files import unexpected_files
 from looselabels.auditing.audit import audit
 from looselabels.auditing.diagnose import Finding
-from looselabels.command.features import Features
+from looselabels.command.features import RESULTS, Features
 from looselabels.command.identity import identify
 from looselabels.command.results import (
     AUDIT_FILES,
-    COLUMNS,
     MAX_LETTERS,
     columns_to_show,
     page_content,
@@ -68,7 +67,7 @@ def test_suggestions_are_added_next_to_columns_of_the_same_name(fitted, found):
     np.testing.assert_array_equal(after["looselabels_doubt"], found.doubt)
     assert set(after["suggestion"]) == {"cat", "dog"}
     (after,) = with_suggestions(fitted.frame, found)
-    assert list(after.columns[3:]) == list(COLUMNS)
+    assert list(after.columns[3:]) == list(RESULTS)
 
 
 def test_blocks_of_suggestions_have_all_rows_in_order(fitted, found, monkeypatch):

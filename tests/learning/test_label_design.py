@@ -143,7 +143,13 @@ def test_copies_of_which_one_was_reviewed_are_counted_separately():
 
 @pytest.mark.parametrize(
     ("y", "label"),
-    [([-1, 0, 1, 0], "-1 in 1 rows"), (["a", "nan", "b", "nan"], "'nan' in 2 rows")],
+    [
+        ([-1, 0, 1, 0], "-1 in 1 rows"),
+        (["a", "nan", "b", "nan"], "'nan' in 2 rows"),
+        (["a", "NA", "b", "NA"], "'NA' in 2 rows"),
+        (["a", "b", "?"], r"'\?' in 1 rows"),
+        (["a", "b", "Unknown "], "'Unknown ' in 1 rows"),
+    ],
 )
 def test_a_label_that_looks_missing_is_warned_about(y, label):
     with pytest.warns(UserWarning, match=f"y contains the label {label}; .* replace it with None"):

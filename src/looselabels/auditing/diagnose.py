@@ -8,8 +8,8 @@
 - **copies**: rows are copies of other rows, so that there is less evidence than rows.
 - **candidates**: one model predicts the labels as well as the models that noise was estimated from,
   but finds another number of wrong labels.
-- **estimator**: another model predicts the labels much better than the estimator of the user. This
-  is only tested if other models were fitted too, to estimate noise.
+- **estimator**: another model predicts the labels better than the estimator of the user. This is
+  only tested if other models were fitted too, to estimate noise.
 
 What labels alone can say about the first has a limit: *every* p(label | x) can be explained by
 overlapping classes without any noise (T = I). So a transition that was estimated from the labels
@@ -43,7 +43,7 @@ from looselabels.transition import Transition, can_be_wrong, data_set, uninforma
 LEVEL = 0.01  # the rate of false alarms of each test
 MAX_ROWS = 20_000  # that are tested: with more rows, differences are found that do not matter
 MIN_LABEL_PROBA = 0.01  # relative to 1 / n_labels: smaller estimates differ by noise only
-MUCH_WORSE = 1.05  # times the best log-loss
+WORSE = 1.05  # times the best log-loss
 MODELS = {"forest": "a forest", "linear": "a linear model", OWN_MODEL: "your estimator"}
 MAX_CONDITION = 1000.0  # condition number above which errors of a classifier hide the classes
 
@@ -271,7 +271,8 @@ def _candidates_finding(model, rivals):
     """
     used = model.wrong_share_interval
     for name, (low, high) in rivals.items() if used is not None else ():
-        if low > used[1] or high < used[0]:
+        is_other = low > used[1] or high < used[0]
+        if is_other and _range(low, high) != _range(*used):
             words = (
                 f"{MODELS[name].capitalize()} alone predicts the labels about as well as what was "
                 f"used, but finds {_range(low, high)} of the labels wrong instead of "
@@ -284,25 +285,25 @@ def _candidates_finding(model, rivals):
 
 
 def better_model(losses) -> str | None:
-    """Return the name of a model that predicts the labels much better than the user's estimator."""
+    """Return the name of a model that predicts the labels better than the user's estimator."""
     if not losses or OWN_MODEL not in losses:
         return None
     best = min(losses, key=lambda name: losses[name])
-    return best if losses[OWN_MODEL] > MUCH_WORSE * losses[best] else None
+    return best if losses[OWN_MODEL] > WORSE * losses[best] else None
 
 
 def _estimator_finding(losses):
-    """Report whether another model predicts the labels much better than the user's estimator."""
+    """Report whether another model predicts the labels better than the user's estimator."""
     best = better_model(losses)
     if OWN_MODEL not in (losses or {}):
         words = "No other model was fitted next to an estimator of yours: nothing to compare."
         return Finding("estimator", False, None, words)
     if best is None:
-        words = "No other model predicts the labels much better than the estimator."
+        words = "No other model predicts the labels clearly better than the estimator."
         return Finding("estimator", False, None, words)
     words = (
-        f"{MODELS[best].capitalize()} predicts the labels much better than your estimator: the "
-        f"log-loss is {losses[best]:.2g} instead of {losses[OWN_MODEL]:.2g}. How often labels are "
+        f"{MODELS[best].capitalize()} predicts the labels better than your estimator: the "
+        f"log-loss is {losses[best]:.3g} instead of {losses[OWN_MODEL]:.3g}. How often labels are "
         "wrong was estimated with all models together, but doubts and suggestions are those of "
         "your estimator. Consider estimator=None."
     )

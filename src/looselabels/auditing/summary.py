@@ -87,7 +87,9 @@ def _unlabeled(found):
     low, high = add_share_range(
         quantile_interval(drawn, estimate=expected), expected, len(found.label_index), found.model
     )
-    columns = (expected, np.maximum(low, 0), np.minimum(high, n_rows))
+    known = _reviewed_unlabeled(found)
+    most = n_rows - known.sum() + known  # all others are of the class
+    columns = [np.clip(ends, known, most) for ends in (expected, low, high)]
     return {
         "n_rows": n_rows,
         "classes": [
@@ -98,6 +100,13 @@ def _unlabeled(found):
             for y in np.flatnonzero(~found.is_never_labeled)
         ],
     }
+
+
+def _reviewed_unlabeled(found):
+    """Return how many unlabeled rows a review found to be of each class."""
+    rows = ~found.is_labeled & found.is_reviewed
+    known = found.class_index[rows] if rows.any() else []
+    return np.bincount(known, minlength=len(found.transition.classes))
 
 
 def _design(found):

@@ -172,10 +172,11 @@ def _rows(ids, identity: Identity, frame, path) -> list[int]:
     if unknown:
         names = sorted(unknown, key=unknown.__getitem__)
         first, place = names[0], row_location(frame, unknown[names[0]])
+        such = "one such row" if len(names) == 1 else f"{len(names):,} such rows"
         raise TableError(
             f"{place}: column {short_repr(identity.name)} of the table has no {short_repr(first)}. "
-            f"{path} has answers for {len(names):,} such rows: {some_of(names)}. Remove these "
-            "answers, or add the rows."
+            f"{path} has answers for {such}: {some_of(names)}. Remove these answers, or add the "
+            "rows."
         )
     return [row for row in rows if row is not None]
 

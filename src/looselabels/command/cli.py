@@ -559,6 +559,8 @@ def demo(seeds, out, as_json, quiet, debug):
 
 def _out(data, out, kind):
     """Return where results are written; by default the name follows that of the table."""
+    if str(out) == "-":
+        raise click.UsageError("--out is -, but more than one file is written: pass another name.")
     if out is not None:
         return out
     return Path(f"{re.sub(SUFFIX, '', _file_name(data))}-{kind}")

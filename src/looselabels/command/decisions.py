@@ -4,7 +4,7 @@ A decision stays valid after it was applied: it names its row by identifier and 
 neither of which depends on the label, and holds the label that the row had before.
 """
 
-from math import isfinite
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from looselabels._validation import short_repr, some_of
 from looselabels.command.identity import Identity, identify
 from looselabels.command.labels import Labels, cells_as_labels
 from looselabels.command.shell import shell_word
+from looselabels.command.sources import Source
 from looselabels.command.spelling import label_as_text
 from looselabels.command.tables import (
     TableError,
@@ -63,7 +64,7 @@ class Matched(NamedTuple):
 
 def read_decisions(path) -> list[Decision]:
     """Return the decisions in a file; raise if one of them is incomplete or not known."""
-    frame = read_table(path)
+    frame = read_table(path, delimiter=_delimiter(path))
     for name in COLUMNS:
         check_columns(list(frame.columns), name, path)
     names = [*COLUMNS, *({REVIEWED} & {*frame.columns})]
@@ -72,6 +73,16 @@ def read_decisions(path) -> list[Decision]:
         _decision(dict(zip(names, cells, strict=True)), frame, row)
         for row, cells in enumerate(zip(*columns, strict=True))
     ]
+
+
+def _delimiter(path) -> str | None:
+    """Return ";" if it separates the cells: spreadsheets write it where 0,5 is a number."""
+    source = Source(path)
+    if not source.can_rewind:
+        return None
+    with source.open() as stream:
+        head = source.unpacked(stream.peek, 200)
+    return ";" if b";decision;" in head.replace(b'"', b"") else None
 
 
 def read_all(paths) -> list[Decision]:
@@ -84,14 +95,15 @@ def _decision(cells, frame, row) -> Decision:
     problem = _problem(cells)
     if problem is not None:
         raise TableError(f"{row_location(frame, row)}: {problem}")
+    is_suggestion = cells["decision"] == "accept" and cells["class"] == cells["suggestion"]
     return Decision(
         cells["id"],
         None if cells["label"] == UNLABELED else cells["label"],
-        float(cells["doubt"]),
+        _number(cells["doubt"]),
         cells["decision"],
         cells["class"],
         cells["hash"],
-        cells.get(REVIEWED) != "no",
+        cells.get(REVIEWED) != "no" or not is_suggestion,  # a person has changed the line
     )
 
 
@@ -105,13 +117,25 @@ def _problem(cells) -> str | None:
             return f"the {name} is missing; `looselabels audit` writes pages that have it."
     if word in ("accept", "change") and cells["class"] is None:
         return f"the decision is {word!r}, but the class is missing."
+    kept = None if cells["label"] == UNLABELED else cells["label"]
+    if word == "keep" and kept and label_as_text(cells["class"] or kept) != label_as_text(kept):
+        return (
+            f"the decision is 'keep', but the class is {short_repr(cells['class'])} and the label "
+            f"{short_repr(kept)}. To keep the label, write it as the class too; otherwise write "
+            "'change'."
+        )
     try:
-        is_probability = isfinite(float(cells["doubt"])) and 0 <= float(cells["doubt"]) <= 1
-    except (TypeError, ValueError):
+        is_probability = 0 <= _number(cells["doubt"] or "") <= 1  # not NaN
+    except ValueError:
         is_probability = False
     if not is_probability:
         return f"the doubt is {short_repr(cells['doubt'] or '')}; it must be a number from 0 to 1."
     return None
+
+
+def _number(text) -> float:
+    """Return a number that is written with a point or a decimal comma."""
+    return float(text.replace(",", "."))
 
 
 # ------------------------------------------------------------------------------------------- match
@@ -130,7 +154,8 @@ def match_decisions(decisions, identity: Identity, labels) -> list[Matched]:
         The label of each row of the table, None without one: the one before the review, or the
         new one.
     """
-    decisions = _one_per_id(d for d in decisions if d.decision != "skip")
+    decisions = [d for d in decisions if d.decision != "skip"]
+    decisions = _one_per_id(_with_zeros(decisions, identity))
     rows = identity.positions([d.id for d in decisions])
     hashes = iter(identity.hashes(row for row in rows if row is not None))
     known = dict.fromkeys(labels)
@@ -152,6 +177,14 @@ def match_decisions(decisions, identity: Identity, labels) -> list[Matched]:
     if problems:
         _refuse(problems, len(decisions), identity)
     return matched
+
+
+def _with_zeros(decisions, identity) -> list[Decision]:
+    """Return decisions with the zeros before their identifiers, which spreadsheets remove."""
+    known = set(map(str, identity.ids))
+    lost = {d.id for d in decisions} - known
+    by_number = {name.lstrip("0") or "0": name for name in known} if lost else {}
+    return [d._replace(id=by_number.get(d.id, d.id)) if d.id in lost else d for d in decisions]
 
 
 def _one_per_id(decisions) -> list[Decision]:
@@ -192,7 +225,7 @@ def _id_hint(ids, identity) -> str:
         if name != identity.name and {*ids} <= {*cells} and len({*cells}) == len(cells):
             option = f"--id {shell_word(name)}"
             return f"Column {short_repr(name)} has these identifiers: try {option}. "
-    if identity.is_column and all(name.isdecimal() for name in ids):
+    if identity.is_column and all(re.fullmatch("[1-9][0-9]*", name) for name in ids):
         return "These identifiers may count lines: try without --id. "
     return ""
 

@@ -15,7 +15,14 @@ import numpy as np
 from looselabels import __version__
 from looselabels._files import check_archive, reading
 from looselabels._validation import short_repr, some_of
-from looselabels.command.encoders import ENCODERS, Column, Numbers, fit_column, fit_text
+from looselabels.command.encoders import (
+    ENCODERS,
+    Column,
+    FittedColumn,
+    Numbers,
+    fit_column,
+    fit_text,
+)
 from looselabels.command.images import Images, fit_images
 from looselabels.command.spilling import matrix_of
 from looselabels.command.tables import (
@@ -32,6 +39,7 @@ from looselabels.estimation.sampling import MAX_FIT_ROWS, sample_rows
 
 SCHEMA = 1
 FILES = JSON, ARRAYS = "features.json", "features.npz"
+RESULTS = ("suggestion", "suggestion_proba", "label_proba", "doubt", "why")  # of an audit
 MIN_SIDE = 8  # pixels; a smaller grid of numbered columns may be chance
 
 
@@ -127,8 +135,11 @@ class Features:
         names, named = _chosen(frame, label, groups, columns), columns is not None
         for name in text:
             check_columns(names, name, "The table, without labels and groups,")
+        results = set() if named else _results(names)
         found = [
-            fit_text(column, named=True)
+            FittedColumn(column.name, why="it is a result of an earlier audit")
+            if column.name in results
+            else fit_text(column, named=True)
             if column.name in text
             else fit_images(column, declared=column.name == image, named=named)
             or fit_column(column, named)
@@ -264,6 +275,11 @@ def _chosen(frame, label, groups, columns) -> list:
                 f"Column {short_repr(name)} is the {roles[name]}; it cannot be a feature too."
             )
     return [name for name in (names if columns is None else columns) if name not in roles]
+
+
+def _results(names) -> set:
+    """Return the columns that an audit added: to learn from them would confirm its suggestions."""
+    return set(RESULTS) if set(RESULTS) <= set(names) else set()
 
 
 def read_groups(frame, column, label) -> list | None:

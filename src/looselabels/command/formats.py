@@ -141,8 +141,20 @@ def excel_batches(stream, source, n_rows, label):
     is_chosen = source.sheet is not None
     rows, sheets = excel_rows(stream, source)
     name, others = table_name(source), [] if is_chosen else sheets[1:]
-    hint = f" For another one, pass --sheet: {some_of(others, 10)}." if others else ""
+    hint = f" For another sheet, pass --sheet: {some_of(others, 10)}." if others else ""
     warnings.warn(f"Sheet {short_repr(source.sheet)} was read.{hint}", stacklevel=2)
+    try:
+        _check_sheet(rows, label, name)
+    except TableError as error:
+        raise TableError(f"{error}{hint}") from None
+    (_, names), *rows = rows
+    for start in range(0, len(rows), n_rows):
+        block = rows[start : start + n_rows]
+        yield _text_batch(names, [dict(zip(names, cells, strict=False)) for _, cells in block])
+
+
+def _check_sheet(rows, label, name):
+    """Raise if the rows of a sheet are not a table with the column of labels."""
     if not rows:
         raise TableError(f"{name} is empty; it needs a header and rows.")
     (header_row, names), *rows = rows
@@ -153,9 +165,6 @@ def excel_batches(stream, source, n_rows, label):
                 f"{name}, row {row}: {len(cells)} cells where the header, row {header_row}, has "
                 f"{len(names)}, {short_repr(cells[-1])}. The sheet must contain one table only."
             )
-    for start in range(0, len(rows), n_rows):
-        block = rows[start : start + n_rows]
-        yield _text_batch(names, [dict(zip(names, cells, strict=False)) for _, cells in block])
 
 
 def excel_rows(stream, source) -> tuple[list, list]:

@@ -11,12 +11,15 @@ from looselabels._names import UNLABELED, listed, plain_name
 from looselabels._validation import short_repr
 from looselabels.command.sources import nearest
 from looselabels.command.spelling import joined, label_as_text, respelled
-from looselabels.command.tables import row_location
+from looselabels.command.tables import pd, row_location
+from looselabels.estimation.sampling import sample_rows
 from looselabels.transition import Transition, is_missing, named_class
 
 MIN_ROWS = 10  # needed for cross-validation
 MAX_UNSUSPICIOUS = 20  # distinct labels; with more, the column may be an identifier
 MAX_LABELS = 1000  # distinct labels; more take hours
+MIN_TOLD, MAX_COMMON = 0.99, 0.9  # of the labels: told by a copy of them, and the most common one
+MAX_VALUES, ROWS_PER_VALUE, N_SAMPLED = 40, 10, 2000  # of a column that may be a copy
 
 
 class Labels(NamedTuple):
@@ -199,6 +202,39 @@ def _check_negative(labels: Labels, distinct, name):
             f"{name} contains only one label, {listed(distinct)}. If unlabeled rows can belong to "
             "another class, name that class: --negative other."
         )
+
+
+def note_copies(frame, y, names) -> list[str]:
+    """Return a note on each of the columns `names` that tells nearly all labels on its own.
+
+    It has few values, and nearly all rows with the same value have the same label. If labels can be
+    wrong, only a copy of them does this, and a model that learns from it repeats their errors.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"code": [1, 2, 3] * 10, "color": ["red", "blue"] * 15})
+    >>> note_copies(frame, ["cat", "dog", "emu"] * 10, ["code", "color"])[0].partition(":")[0]
+    "Column 'code' alone tells 100.0% of the labels"
+    """
+    given = [row for row, label in enumerate(y) if not is_missing(label)]
+    rows = [given[i] for i in sample_rows(len(given), N_SAMPLED, random_state=0)]
+    number = {label: k for k, label in enumerate(dict.fromkeys(y[row] for row in rows))}
+    label = np.array([number[y[row]] for row in rows], dtype=int)
+    found, sample = [], frame[list(names)].iloc[rows]
+    if np.bincount(label).max() > MAX_COMMON * len(rows):
+        return []
+    for name in names:
+        value, values = pd.factorize(sample[name], use_na_sentinel=False)
+        if len(values) > min(MAX_VALUES, len(rows) // ROWS_PER_VALUE):
+            continue
+        counts = np.bincount(value * len(number) + label, minlength=len(values) * len(number))
+        told = counts.reshape(len(values), -1).max(axis=1).sum() / len(rows)
+        if told >= MIN_TOLD:
+            found.append(
+                f"Column {short_repr(name)} alone tells {told:.1%} of the labels: if it was made "
+                "from them, it repeats their errors, which are not found then. To leave it out, "
+                "name the other columns with --features."
+            )
+    return found
 
 
 def warn_of_unused_words(cells, labels: Labels) -> None:

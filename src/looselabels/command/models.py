@@ -43,8 +43,11 @@ def read_model(folder: Path) -> tuple[DecoupledClassifier, Features]:
             f"{folder} does not exist; looselabels audit and looselabels fit write a model.{hint}"
         )
     if not (folder / "classifier").is_dir():
+        within = folder / "model"  # of the results of an audit
+        hint = f" Its model is {within}." if (within / "classifier").is_dir() else ""
         raise ValueError(
             f"{folder} is not a model: a model is a folder written by looselabels audit or fit."
+            f"{hint}"
         )
     if not (folder / "features").is_dir():
         raise ValueError(

@@ -18,7 +18,7 @@ from looselabels.auditing.pages import (
     violated_assumptions,
 )
 from looselabels.auditing.report import render
-from looselabels.command.features import Features
+from looselabels.command.features import RESULTS, Features
 from looselabels.command.images import read_thumbnails
 from looselabels.command.labels import Labels
 from looselabels.command.models import MODEL_FILES
@@ -43,7 +43,6 @@ from looselabels.command.tables import (
 from looselabels.command.writing import table_writer
 
 N_SAMPLED = 1000  # rows that tell whether a column is text
-COLUMNS = ("suggestion", "suggestion_proba", "label_proba", "doubt", "why")
 # What an audit writes, as a tree for `unexpected_files`.
 AUDIT_FILES = {
     **dict.fromkeys(("labels.csv", "labels.parquet", "labels.feather", "report.html")),
@@ -107,7 +106,7 @@ def about_run(found, data, command, notes, features, seed) -> dict:
 
 
 def with_suggestions(frame, found: Audit):
-    """Yield blocks of the table with the columns `COLUMNS` added.
+    """Yield blocks of the table with the columns `RESULTS` added.
 
     If the features do not predict the labels, there are suggestions and doubts of reviewed rows
     only: others would be as good as random.
@@ -123,7 +122,7 @@ def with_suggestions(frame, found: Audit):
             np.where(is_known[rows], found.doubt[rows], np.nan),
             [found.why(row) for row in range(len(frame))[rows]],
         )
-        yield add_columns(frame.iloc[rows], dict(zip(COLUMNS, values, strict=True)))
+        yield add_columns(frame.iloc[rows], dict(zip(RESULTS, values, strict=True)))
 
 
 def review_content(found: Audit, frame, review: Review, columns=(), suffix=".csv") -> dict:

@@ -15,6 +15,7 @@ import numpy as np
 
 from looselabels._validation import short_repr
 from looselabels.command import formats
+from looselabels.command.shell import shell_word
 from looselabels.command.sources import (
     BLOCK,
     Source,
@@ -228,9 +229,10 @@ def _header(text, source) -> list[str]:
         raise TableError(f"{name}: line 1 is empty; it needs the names of the columns.")
     others = [other for other in ",;\t|" if len(names) == 1 and other in names[0]]
     if others:
+        option = "tab" if others[0] == "\t" else shell_word(others[0])
         raise TableError(
-            f"{name} has one column, {short_repr(names[0])}. If {others[0]!r} separates the cells, "
-            "pass it as the delimiter."
+            f"{name} has one column, {short_repr(names[0])}. If {others[0]!r} separates the cells "
+            f"of DATA, pass --delimiter {option}. Save other files as CSV with commas."
         )
     return names
 

@@ -13,7 +13,7 @@ from looselabels.command.features import Features, read_groups
 from looselabels.command.identity import identify
 from looselabels.command.image_folder import LABEL, PATH, read_image_folder
 from looselabels.command.images import image_column
-from looselabels.command.labels import Labels
+from looselabels.command.labels import Labels, note_copies
 from looselabels.command.notes import errors_of_command
 from looselabels.command.options import check_about_labels, is_feature_file
 from looselabels.command.spelling import read_merges
@@ -157,6 +157,8 @@ def fit(frame, y, labels, options, notes, proba=None, known_classes=None):
         frame = frame.drop(columns=labels.source)  # it is not a feature
     features, X = _features(frame, labels.column, options)
     notes.extend(features.notes)
+    if features.file is None:
+        notes.extend(note_copies(frame, y, features.used))
     with errors_of_command(), on_cluster(options["scheduler"], options["workers"]):
         clf = fitting.fit(
             X,

@@ -156,6 +156,30 @@ def test_columns_of_text_have_room_and_nothing_covers_why(visit, width):
 
 
 @pytest.mark.slow
+def test_long_names_of_classes_cover_no_number(visit):
+    names = ("card_payment_fee_charged_twice_abroad", "Donaudampfschifffahrtsgesellschaft")
+    page = visit(made_up_content(names), viewport={"width": 1200, "height": 900})
+    assert page.locator(".proba").evaluate_all(
+        "all => all.every(cell => cell.scrollWidth <= cell.clientWidth)"
+    )
+
+
+@pytest.mark.slow
+def test_a_date_is_in_one_line(visit):
+    content = made_up_content(("cat", "dog"))
+    for row in content["rows"]:
+        row["cells"] = ["2026-10-02", "02.10.2026", "10/02/2026", "word " * 90]
+    content["shown_columns"] = ["first", "second", "third", "text"]
+    page = visit(content, viewport={"width": 1000, "height": 900})
+    heights = (
+        page.locator("#rows tbody tr")
+        .first.locator(".cell div")
+        .evaluate_all("cells => cells.map(cell => cell.clientHeight)")
+    )
+    assert heights[0] == heights[1] == heights[2] == heights[3] / 3
+
+
+@pytest.mark.slow
 def test_dark_mode_is_dark_and_paper_is_white(visit, content):
     page = visit(content, color_scheme="dark")
     background = "getComputedStyle(document.body).backgroundColor"
