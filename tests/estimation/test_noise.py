@@ -17,6 +17,7 @@ from looselabels.estimation.noise import (
     _calibrated,
     about_as_likely,
     best_of,
+    changes_of_rates,
     climb_from,
     estimate_noise,
     evaluate_noise,
@@ -207,19 +208,41 @@ def test_class_shares_are_as_open_as_the_noise_that_moves_rows_between_classes(r
     assert clear.share_room.max() < 0.02
 
 
-def test_the_room_of_class_shares_reaches_to_all_fits_that_are_about_as_likely():
-    shrinkage = Shrinkage(np.zeros(2), 0.0, 0.0, 0.0)
-    best, other, unlikely = (
-        Fit(np.eye(2), value, value, 0.0, np.array(counts), shrinkage)
-        for value, counts in [
-            (-10.0, [[50.0, 0.0], [10.0, 40.0]]),
-            (-11.9, [[60.0, 0.0], [0.0, 40.0]]),
-            (-12.1, [[90.0, 0.0], [0.0, 10.0]]),
-        ]
-    )
+def fit_with(log_likelihood, counts):
+    counts, shrinkage = np.array(counts, float), Shrinkage(np.zeros(2), 0.0, 0.0, 0.0)
+    return Fit(np.eye(2), log_likelihood, log_likelihood, 0.0, counts, shrinkage)
+
+
+def test_the_room_of_class_shares_reaches_to_all_fits_that_are_about_as_likely(rng):
+    best = fit_with(-10, [[50, 0], [10, 40]])
+    other, unlikely = fit_with(-11.9, [[60, 0], [0, 40]]), fit_with(-12.1, [[90, 0], [0, 10]])
     likely = about_as_likely([best, other, unlikely])
     assert likely == [best, other]
-    assert_allclose(share_room(likely, best), [[0, 0.1], [0.1, 0]], atol=1e-12)
+    label_proba, labels = clear_labels(rng, one_rate(0.1, 2), n_samples=500)
+    given = Given(label_proba, labels, np.ones(500), np.eye(2), equal_errors(np.eye(2)))
+    found = best_of(search(given))
+    moved = found._replace(counts=np.diag(found.class_share + np.array([0.2, -0.2])))
+    alone, both = (share_room(given, fits, found) for fits in ([found], [found, moved]))
+    assert 0 < alone.max() < 0.1
+    assert_allclose(both, np.maximum(alone, [[0, 0.2], [0.2, 0]]), atol=1e-9)
+
+
+def test_rates_change_until_two_nats_are_lost_and_class_shares_with_them(rng):
+    label_proba, labels = clear_labels(rng, next_class([0.3, 0.1, 0.2]), n_samples=1000)
+    given = Given(label_proba, labels, np.ones(1000), np.eye(3), equal_errors(np.eye(3)))
+    best = best_of(search(given))
+    order = np.argsort(-best.class_share)
+    changes, rates = changes_of_rates(given, best)
+    for k, change, (low, high) in zip(order, changes, rates, strict=True):
+        assert -(1 - best.noise[k, k]) <= low < 0 < high
+        noise = best.noise.copy()
+        rate = 1 - noise[k, k]
+        noise[k] *= (rate + high) / rate
+        noise[k, k] = 1 - rate - high
+        fit = evaluate_noise(given, noise)
+        assert 1 < best.log_likelihood - fit.log_likelihood < 5
+        assert_allclose(fit.class_share - best.class_share, change * high, atol=0.01)
+        assert change[k] > 0  # more of the other labels are of this class
 
 
 def test_labels_that_are_pure_chance_do_not_determine_the_noise(rng):

@@ -53,6 +53,8 @@ MAX_LOSS = 1.0  # nats below the best score within which more wrong labels are p
 ABOUT_AS_LIKELY = 2.0  # nats below the best, for the range
 # factors of all rates of the best fit, for the range
 SCALES = (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0)
+RATE_STEP = 0.05  # of the rate of one class, to see how fast the likelihood falls
+MAX_CHANGED = 20  # classes whose rates are changed, the largest ones: each takes as long as a step
 TIE = 1e-9  # probabilities that differ by no more than this are equal
 SMALLEST_FLOAT = np.finfo(float).tiny
 
@@ -170,7 +172,7 @@ def estimate_noise(
     if not chosen.has_directions and gain > -error:  # held-out rows do not reject directions
         likely.append(best_of(search(given)))
     high = max(fit.wrong_share for fit in likely)
-    return NoiseFound(best.noise, low, high, share_room(likely, best))
+    return NoiseFound(best.noise, low, high, share_room(chosen, likely, best))
 
 
 def rows_for_noise(n_rows, n_labels, random_state=0) -> np.ndarray:
@@ -249,10 +251,41 @@ def about_as_likely(fits) -> list[Fit]:
     return [fit for fit in fits if fit.log_likelihood >= least]
 
 
-def share_room(fits, best: Fit) -> np.ndarray:
-    """Return how far below and above those of `best` class shares can be, (2, n_classes)."""
-    change = np.array([fit.class_share - best.class_share for fit in fits])
-    return np.stack([-np.minimum(change.min(axis=0), 0), np.maximum(change.max(axis=0), 0)])
+def share_room(given: Given, fits, best: Fit) -> np.ndarray:
+    """Return how far below and above those of `best` class shares can be, (2, n_classes).
+
+    Other fits say what other explanations leave open, and changes of single rates what the best one
+    does: near it, the log-likelihood falls with the square of a change.
+    """
+    of_fits = np.array([fit.class_share - best.class_share for fit in fits])
+    changes, rates = changes_of_rates(given, best)
+    ends = np.stack([changes * rates[:, :1], changes * rates[:, 1:]])
+    of_rates = np.sqrt(np.sum(np.maximum([-ends, ends], 0).max(axis=1) ** 2, axis=1))
+    return np.maximum(of_rates, np.maximum([-of_fits.min(axis=0), of_fits.max(axis=0)], 0))
+
+
+def changes_of_rates(given: Given, best: Fit) -> tuple[np.ndarray, np.ndarray]:
+    """Return how class shares change with the rate of each class, and by how much rates can change.
+
+    The first has one row per class whose rate is changed, per unit of the rate; the second the
+    lowest and the highest change that is about as likely. Only the largest classes are changed.
+    """
+    has_errors = np.flatnonzero(given.equal.any(axis=1))
+    largest = has_errors[np.argsort(-best.class_share[has_errors], kind="stable")]
+    changes, rates = [], []
+    for k in largest[:MAX_CHANGED]:
+        rate, noise = 1 - best.noise[k, k], best.noise.copy()
+        step = RATE_STEP if rate + RATE_STEP <= given.max_rate else -RATE_STEP
+        errors = np.where(given.equal[k] > 0, noise[k], 0)
+        errors = errors if errors.any() else given.equal[k]
+        noise[k] = errors * ((rate + step) / errors.sum())
+        noise[k, k] = 1 - rate - step
+        fit = evaluate_noise(given, noise)
+        loss = max(best.log_likelihood - fit.log_likelihood, SMALLEST_FLOAT)
+        most = RATE_STEP * np.sqrt(ABOUT_AS_LIKELY / loss)
+        changes.append((fit.class_share - best.class_share) / step)
+        rates.append((-min(most, rate), min(most, given.max_rate - rate)))
+    return np.array(changes), np.array(rates)
 
 
 def log_likelihood(label_proba, transition, label_index, sample_weight=None) -> float:
