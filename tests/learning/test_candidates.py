@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -153,6 +154,22 @@ def test_a_sparse_table_is_a_sparse_matrix():
     clf = DecoupledClassifier(MultinomialNB(), refit=False, random_state=0)
     losses = [clone(clf).fit(X, ABOVE).candidate_losses_ for X in (rows, table)]
     assert losses[0] == losses[1]
+
+
+def test_words_of_a_table_are_numbers_for_the_extra_models():
+    """Only the words tell the classes; the estimator of the user does not use them."""
+    pd = pytest.importorskip("pandas")
+    color = np.array(["red", "blue", "green", "black"], dtype=object)[np.arange(400) % 4]
+    y = np.isin(color, ["red", "green"]).astype(int)
+    color[::50] = None
+    X = pd.DataFrame({"size": np.random.default_rng(0).normal(size=400), "color": color})
+    X["id"] = [f"row {row}" for row in range(400)]
+    only_size = make_pipeline(make_column_transformer(("passthrough", ["size"])), GaussianNB())
+    clf = DecoupledClassifier(only_size, refit=False, random_state=0).fit(X, y)
+    losses = clf.candidate_losses_
+    assert set(losses) == {"estimator", "forest", "linear"}
+    assert max(losses["forest"], losses["linear"]) < 0.2 < losses["estimator"]
+    assert clf.label_model_.wrong_share_interval[1] < 0.05
 
 
 def test_warnings_of_models_that_nobody_asked_for_are_not_shown():

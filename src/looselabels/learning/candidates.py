@@ -28,7 +28,7 @@ from looselabels.learning.dask_training import score_on_dask, trains_on_dask
 from looselabels.learning.forest import BalancedForestClassifier
 from looselabels.learning.label_design import LabelDesign
 from looselabels.learning.label_model import OWN_MODEL, LabelScores, model_labels, pool_scores
-from looselabels.learning.linear import is_table_of_numbers, linear_model
+from looselabels.learning.linear import as_numbers, linear_model
 from looselabels.learning.out_of_sample import (
     OWN,
     choose_folds,
@@ -231,8 +231,8 @@ def _score_extra_models(settings, data) -> tuple:
             training = make_training(_named(settings, name), data, model)
             if rows is not None:
                 training = training.part(rows)._replace(report=training.report)
-            training = training.in_few_folds()
-            if is_table_of_numbers(training.X) and training.can_predict_labels():
+            training = training._replace(X=as_numbers(training.X)).in_few_folds()
+            if training.X is not None and training.can_predict_labels():
                 _, scores = training.score()
                 scored[name] = scores if rows is None else weigh_sample(data.design, rows, scores)
     return rows, scored

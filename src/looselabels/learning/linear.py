@@ -12,12 +12,13 @@ from sklearn import get_config
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import check_array
 
 C = 0.1  # inverse strength of the regularization of scaled features (benchmarks/quality_refit.py)
 C_SPARSE = 1.0  # of sparse ones, which are mostly far below 1
 TOLERANCE, MAX_STEPS = 1e-3, 300
+MAX_WORDS = 30  # of a column of a DataFrame; rarer ones share a column
 MAX_STEPS_SPARSE = 100  # enough for TF-IDF; unscaled counts would not converge in 300 either
 
 
@@ -53,6 +54,38 @@ def is_table_of_numbers(X) -> bool:
     except (OverflowError, TypeError, ValueError):
         return False
     return True
+
+
+def as_numbers(X):
+    """Return rows that a forest and a linear model can learn from in place of X, or None.
+
+    In a DataFrame, frequent words of a column become columns of their own. A column with a word of
+    its own in most rows is left out: it has texts or identifiers.
+
+    >>> import pandas as pd
+    >>> as_numbers(pd.DataFrame({"size": [1, 2, 3, 4], "color": ["red", "red", "blue", "blue"]}))
+    array([[1., 0., 1.],
+           [2., 0., 1.],
+           [3., 1., 0.],
+           [4., 1., 0.]], dtype=float32)
+    """
+    if is_table_of_numbers(X):
+        return X
+    if not hasattr(X, "iloc"):
+        return None
+    columns = (_column_as_numbers(X.iloc[:, [k]]) for k in range(X.shape[1]))
+    found = [column for column in columns if column is not None]
+    return np.hstack(found) if found else None
+
+
+def _column_as_numbers(column):
+    if is_table_of_numbers(column):
+        return check_array(column, dtype=np.float32, ensure_all_finite="allow-nan")
+    words = column.astype(object).map(str).to_numpy(dtype=str)
+    if len(np.unique(words)) > len(words) / 2:
+        return None
+    encoder = OneHotEncoder(max_categories=MAX_WORDS, sparse_output=False, dtype=np.float32)
+    return encoder.fit_transform(words)
 
 
 def _is_sparse(X) -> bool:
