@@ -39,7 +39,7 @@ BAD = {
     "header without line end": (b"a,b", r"has a header but no rows"),
     "header and blank lines": (b"a,b\n\n\r\n", r"has a header but no rows"),
     "blank header": (b"\na,b\n1,2\n", r"line 1 is empty; it needs the names"),
-    "semicolons": (b"a;b\n1;2\n", r"has one column, 'a;b'. If ';' separates .* delimiter"),
+    "semicolons": (b"a;b\n1;2\n", r"has one column, 'a;b'. If ';' separates .* --delimiter ';'"),
     "tabs": (b"a\tb\n1\t2\n", r"If '\\t' separates"),
     "duplicates": (b"a,b,a\n1,2,3\n", r"more than one column 'a'; rename"),
     "no name": (b",a\n0,1\n", r"column 1 of 2 has no name; .*index=False"),

@@ -84,7 +84,7 @@ def test_an_estimator_of_texts_is_used_alone():
 def test_labels_of_one_row_each_are_no_error_of_extra_models(monkeypatch, max_rows):
     monkeypatch.setattr(candidates, "MAX_EXTRA_ROWS", max_rows)
     labels = ["below" if row == 0 else "above" if row == 1 else None for row in range(300)]
-    with pytest.warns(UserWarning, match="1 sample: 2 folds"):
+    with pytest.warns(UserWarning, match="1 sample each: 2 folds"):
         clf = DecoupledClassifier(GaussianNB(), refit=False).fit(LINE, labels)
     assert clf.candidate_losses_ is None
 

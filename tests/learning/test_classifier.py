@@ -685,7 +685,7 @@ def test_one_row_is_not_enough_to_fit():
     ],
 )
 @pytest.mark.parametrize("cv", [None, LeaveOneGroupOut()])
-@pytest.mark.filterwarnings("ignore:Label .* has 1 group")
+@pytest.mark.filterwarnings("ignore:Labels .* have 1 group each")
 def test_labels_that_are_each_in_one_group_are_named(estimator, cv):
     groups = np.where(PETS == "cat", "shop", "web")
     for labels in (PETS, HALF):

@@ -65,7 +65,7 @@ def test_each_label_keeps_a_row_to_learn_from_if_another_is_predicted():
     rows = choose_rows(label_index, 2, random_state=0)
     assert_array_equal(np.bincount(label_index[rows]), [2, 2, 1])
     X, y, _ = gaussians(300)
-    with pytest.warns(UserWarning, match="has 2 samples: 2 folds"):
+    with pytest.warns(UserWarning, match="have 2 samples each: 2 folds"):
         clf = classifier(max_fit_rows=2).fit(X, y)
     assert clf.predict_proba(X).shape == (300, 3)
 

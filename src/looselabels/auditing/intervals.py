@@ -149,7 +149,8 @@ def add_noise_range(interval, estimate, n_labeled, wrong_share) -> tuple[float, 
 def add_room(interval, estimate, room) -> tuple:
     """Return intervals with an independent uncertainty of so much below and above the estimate.
 
-    >>> add_room((97.0, 104.0), 100.0, (4.0, 3.0))
+    >>> low, high = add_room((97.0, 104.0), 100.0, (4.0, 3.0))
+    >>> float(low), float(high)
     (95.0, 105.0)
     """
     (low, high), (below, above) = interval, room

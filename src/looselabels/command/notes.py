@@ -57,12 +57,12 @@ OPTIONS = (
     (r"\bthe transition (has|rules|to)\b", r"the design \1"),
     (r"\bof the transition do not occur in y\b", "of the design do not occur in the table"),
     (
-        r"\by contains the label (?:'([\w.]+)'|(.+?)) in (.+), replace it with None\.",
+        r"\by contains the label (?:'([\w.-]+)'|(.+?)) in (.+), replace it with None\.",
         r"The label \1\2 occurs in \3, pass --unlabeled \1\2.",
     ),
     (r"\by (has|contains)\b", r"the table \1"),
     (
-        r"\bY contains the label (?:'([\w.]+)'|(.+?)) in (.+), replace it with None\. "
+        r"\bY contains the label (?:'([\w.-]+)'|(.+?)) in (.+), replace it with None\. "
         r"If (.+), also pass .*",
         r"The label \1\2 occurs in \3, pass --unlabeled \1\2. "
         r"If \4, also pass --missing-is-label.",
