@@ -25,9 +25,11 @@ INTERNAL = {  # without an underscore, because other modules of the package use 
     "blocks.regrouped",
     "blocks.rows_per_block",
     "inference.climb",
+    "inference.given_label_proba",
     "inference.growth_bound",
     "inference.normalize_rows",
     "inference.rows_for",
+    "inference.sum_by_label",
 }
 # of scikit-learn, and an old name
 PLUMBING = re.compile(r"set_\w+_request|get_metadata_routing|label_weights_")

@@ -313,7 +313,8 @@ def test_a_weight_counts_like_copies(rng):
     found = estimate_noise(label_proba, labels, weight)
     copies = estimate_noise(np.repeat(label_proba, weight, axis=0), np.repeat(labels, weight))
     assert_allclose(found.proba, copies.proba, atol=1e-4)
-    assert_allclose(found[1:], copies[1:], atol=1e-4)
+    assert_allclose(found[1:3], copies[1:3], atol=1e-4)
+    assert_allclose(found.share_room, copies.share_room, atol=1e-3)
 
 
 def test_every_step_of_a_climb_is_better_than_the_one_before(rng):
