@@ -341,6 +341,8 @@ def test_weights_below_one_are_scaled_to_counts_of_rows():
 def test_the_positive_share_is_split_and_the_negative_one_kept():
     found = distribute_share(np.array([0.5, 0.1, 0.4]), np.array([30.0, 90.0]))
     assert_allclose(found, [0.15, 0.45, 0.4])
+    equal = distribute_share(np.array([0.5, 0.1, 0.4]), np.zeros(2))  # no proportions are known
+    assert_allclose(equal, [0.3, 0.3, 0.4])
 
 
 def test_the_best_bin_of_too_few_rows_is_all_of_them():

@@ -211,9 +211,13 @@ def estimate_class_prior(
 def distribute_share(shares, proportions) -> np.ndarray:
     """Return class shares, negative last, with the positive share split in these proportions.
 
+    If all of these are zero, it is split equally.
+
     >>> distribute_share(np.array([0.1, 0.5, 0.4]), np.array([1.0, 2.0]))
     array([0.2, 0.4, 0.4])
     """
+    if not proportions.any():
+        proportions = np.ones(len(proportions))
     return np.append(shares[:-1].sum() * proportions / proportions.sum(), shares[-1])
 
 
