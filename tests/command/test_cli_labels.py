@@ -146,4 +146,4 @@ def test_a_copy_of_the_labels_is_named_on_the_terminal(command):
     frame.assign(code=frame["species"].str[0]).to_csv("data.csv", index=False)
     found = called(command, "data.csv", "--label", "species", *QUICK)
     assert found.code == 0
-    assert "Note: Column 'code' alone tells 100.0% of the labels" in found.err
+    assert "Note: Column 'code' alone predicts 100.0% of the labels" in found.err

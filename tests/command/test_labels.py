@@ -150,7 +150,7 @@ def test_a_column_that_is_nearly_a_copy_of_the_labels_is_named():
     code[[0, 1]] = [2, 3]  # two errors were corrected
     frame = pd.DataFrame({"code": code, "size": np.arange(301) % 7, "row": np.arange(301)})
     (note,) = note_copies(frame, y, ["code", "size", "row"])
-    assert note.startswith("Column 'code' alone tells 99.3% of the labels: if it was made from")
+    assert note.startswith("Column 'code' alone predicts 99.3% of the labels: if it was made from")
     code[2:10] = None  # other rows with an empty cell have other labels
     assert note_copies(frame.assign(code=code), y, ["code"]) == []
     assert note_copies(frame, [*["cat"] * 280, *["dog"] * 20, None], ["code"]) == []

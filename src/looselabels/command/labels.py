@@ -18,7 +18,7 @@ from looselabels.transition import Transition, is_missing, named_class
 MIN_ROWS = 10  # needed for cross-validation
 MAX_UNSUSPICIOUS = 20  # distinct labels; with more, the column may be an identifier
 MAX_LABELS = 1000  # distinct labels; more take hours
-MIN_TOLD, MAX_COMMON = 0.99, 0.9  # of the labels: told by a copy of them, and the most common one
+MIN_PREDICTED, MAX_COMMON = 0.99, 0.9  # of the labels: by a copy of them; the most common one
 MAX_VALUES, ROWS_PER_VALUE, N_SAMPLED = 40, 10, 2000  # of a column that may be a copy
 
 
@@ -205,7 +205,7 @@ def _check_negative(labels: Labels, distinct, name):
 
 
 def note_copies(frame, y, names) -> list[str]:
-    """Return a note on each of the columns `names` that tells nearly all labels on its own.
+    """Return a note on each of the columns `names` that predicts nearly all labels on its own.
 
     It has few values, and nearly all rows with the same value have the same label. If labels can be
     wrong, only a copy of them does this, and a model that learns from it repeats their errors.
@@ -213,7 +213,7 @@ def note_copies(frame, y, names) -> list[str]:
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"code": [1, 2, 3] * 10, "color": ["red", "blue"] * 15})
     >>> note_copies(frame, ["cat", "dog", "emu"] * 10, ["code", "color"])[0].partition(":")[0]
-    "Column 'code' alone tells 100.0% of the labels"
+    "Column 'code' alone predicts 100.0% of the labels"
     """
     given = [row for row, label in enumerate(y) if not is_missing(label)]
     rows = [given[i] for i in sample_rows(len(given), N_SAMPLED, random_state=0)]
@@ -227,12 +227,12 @@ def note_copies(frame, y, names) -> list[str]:
         if len(values) > min(MAX_VALUES, len(rows) // ROWS_PER_VALUE):
             continue
         counts = np.bincount(value * len(number) + label, minlength=len(values) * len(number))
-        told = counts.reshape(len(values), -1).max(axis=1).sum() / len(rows)
-        if told >= MIN_TOLD:
+        predicted = counts.reshape(len(values), -1).max(axis=1).sum() / len(rows)
+        if predicted >= MIN_PREDICTED:
             found.append(
-                f"Column {short_repr(name)} alone tells {told:.1%} of the labels: if it was made "
-                "from them, it repeats their errors, which are not found then. To leave it out, "
-                "name the other columns with --features."
+                f"Column {short_repr(name)} alone predicts {predicted:.1%} of the labels: if it "
+                "was made from them, it repeats their errors, which are not found then. To leave "
+                "it out, name the other columns with --features."
             )
     return found
 

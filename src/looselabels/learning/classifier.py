@@ -135,10 +135,10 @@ class DecoupledClassifier(CallbackSupportMixin, MetaEstimatorMixin, ClassifierMi
         To estimate noise, `transition` must have none, and each of its classes must have a label.
         Noise is estimated from `estimator`, a forest and a linear model together, because right
         labels look wrong where a single model does not fit. The forest and the linear model learn
-        from about 5,000 rows of a larger table. They are left out if X is not a table of numbers;
-        the linear model also with ``cv="oob"``. Only `estimator` is used if label rates are
-        estimated too (`negative`), with `label_weights`, if it is frozen, and if it learns on a
-        cluster of Dask.
+        from about 5,000 rows of a larger table. They are left out if X has no columns of numbers
+        or of repeated words, such as texts; the linear model also with ``cv="oob"``. Only
+        `estimator` is used if label rates are estimated too (`negative`), with `label_weights`, if
+        it is frozen, and if it learns on a cluster of Dask.
     strength : float, default=inf
         Prior pseudocount per class for the transition. inf keeps the transition fixed; with a
         finite number it is inferred together with the classes, as in the paper. With several
