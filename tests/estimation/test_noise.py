@@ -421,6 +421,45 @@ def test_of_fits_that_are_about_as_good_the_one_with_more_wrong_labels_is_chosen
     assert [best_of(paths[:n]).wrong_share for n in (1, 2, 3, 4)] == [0.0, 0.1, 0.1, 0.2]
 
 
+def test_the_room_of_class_shares_adds_the_squares_of_what_single_rates_change(rng):
+    label_proba, labels = clear_labels(rng, next_class([0.3, 0.1, 0.2]), n_samples=300)
+    given = Given(label_proba, labels, np.ones(300), np.eye(3), equal_errors(np.eye(3)))
+    best = best_of(search(given))
+    squares = np.zeros((2, 3))
+    for change, ends in zip(*changes_of_rates(given, best), strict=True):
+        moved = np.array([change * end for end in ends])
+        squares += np.maximum([-moved, moved], 0).max(axis=1) ** 2
+    assert_allclose(share_room(given, [best], best), np.sqrt(squares))
+
+
+def test_the_room_of_class_shares_ends_at_0_and_1(rng):
+    label_proba, labels = rng.dirichlet([1, 1], 200), rng.integers(2, size=200)
+    given = Given(label_proba, labels, np.ones(200), np.eye(2), equal_errors(np.eye(2)))
+    best = best_of(search(given))
+    ends = best.class_share + np.array([[-1], [1]]) * share_room(given, [best], best)
+    assert ends.min() == pytest.approx(0)
+    assert ends.max() == pytest.approx(1)
+
+
+def test_the_last_climb_of_a_search_begins_at_the_sharpened_best_fit(rng):
+    label_proba, labels = clear_labels(rng, next_class([0.3, 0.1, 0.2]), n_samples=300)
+    given = Given(label_proba, labels, np.ones(300), np.eye(3), equal_errors(np.eye(3)))
+    *paths, last = search(given)
+    best = max((path[-1] for path in paths), key=lambda fit: fit.score)
+    assert_allclose(last[0].noise, sharpened(best, given))
+
+
+def test_the_first_start_is_made_of_rows_with_a_class_above_its_mean_in_rows_labeled_so(rng):
+    class_proba, labels = rng.dirichlet(np.ones(3), 60), rng.integers(3, size=60)
+    given = Given(class_proba, labels, np.ones(60), np.eye(3), equal_errors(np.eye(3)))
+    threshold = np.array([class_proba[labels == k, k].mean() for k in range(3)])
+    mass = np.zeros((3, 3))
+    for row, label in zip(class_proba, labels, strict=True):
+        if (row >= threshold).any():
+            mass[np.where(row >= threshold, row, 0).argmax(), label] += 1
+    assert_allclose(starts(given)[0], noise_from_mass(mass, given))
+
+
 # ---------------------------------------------------------------------------------- known classes
 
 

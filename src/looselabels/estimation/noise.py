@@ -261,7 +261,8 @@ def share_room(given: Given, fits, best: Fit) -> np.ndarray:
     changes, rates = changes_of_rates(given, best)
     ends = np.stack([changes * rates[:, :1], changes * rates[:, 1:]])
     of_rates = np.sqrt(np.sum(np.maximum([-ends, ends], 0).max(axis=1) ** 2, axis=1))
-    return np.maximum(of_rates, np.maximum([-of_fits.min(axis=0), of_fits.max(axis=0)], 0))
+    room = np.maximum(of_rates, np.maximum([-of_fits.min(axis=0), of_fits.max(axis=0)], 0))
+    return np.minimum(room, [best.class_share, 1 - best.class_share])
 
 
 def changes_of_rates(given: Given, best: Fit) -> tuple[np.ndarray, np.ndarray]:
