@@ -1096,7 +1096,9 @@ def test_features_that_predict_only_the_data_set_are_useless():
     given += np.column_stack([noise, -noise, noise, -noise])
     found = audit(label_proba=given, labels=labels, transition=t)
     assert found.label_accuracy < 0.6
-    assert found.why_no_count.endswith("the features do not predict the labels.")
+    assert found.why_no_count.endswith("the given probabilities do not predict the labels.")
+    [words] = [finding.words for finding in found.findings if finding.kind == "features"]
+    assert words.startswith("The given probabilities do not predict the labels better")
 
 
 def test_data_sets_with_one_label_each_are_predicted_against_each_other():

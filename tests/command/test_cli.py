@@ -868,6 +868,22 @@ def test_every_option_is_in_a_test():
                 assert any(f'"{name}"' in here for name in option.opts), option.opts
 
 
+def test_probabilities_that_do_not_predict_the_labels_are_named_and_not_the_columns(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": np.arange(200), "label": rng.choice(["cat", "dog"], 200)})
+    frame.to_csv("pets.csv", index=False)
+    proba = pd.DataFrame(rng.dirichlet([1, 1], 200), columns=["cat", "dog"])
+    proba.to_csv("proba.csv", index=False)
+    found = called("audit", "pets.csv", "--label", "label", "--proba", "proba.csv")
+    assert found.code == 0
+    assert "Wrong labels cannot be found: --proba does not predict the labels." in found.err
+    page = Path("pets-audit/report.html").read_text(encoding="utf-8")
+    assert "There are no rows to list. The given probabilities do not predict the labels" in page
+
+
 def test_columns_that_do_not_predict_the_labels_give_no_count(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -167,6 +167,8 @@ def test_why_there_is_no_count_is_said_in_the_words_of_the_command(fitted):
     useless = Finding("features", True, None, "")
     found = replace(audit(fitted.clf, fitted.y), findings=(useless,))
     assert why_no_count(found, labels).endswith("the columns do not predict the labels.")
+    found = replace(found, has_own_proba=True)
+    assert why_no_count(found, labels).endswith("--proba does not predict the labels.")
 
 
 def test_an_estimate_of_the_noise_is_not_proposed_with_a_label_rate_that_excludes_it():

@@ -70,6 +70,7 @@ USELESS_FEATURES = "Wrong labels cannot be found: the features do not predict th
 USELESS_ESTIMATOR = (
     "Wrong labels cannot be found: your estimator does not predict the labels, but another does."
 )
+USELESS_PROBA = "Wrong labels cannot be found: the given probabilities do not predict the labels."
 NOT_PREDICTED = "unknown: the labels cannot be predicted"  # `Audit.why` then
 
 
@@ -191,6 +192,7 @@ def audit(
         groups=groups,
         sample_weight=clf.sample_weight_,
         candidate_losses=clf.candidate_losses_,
+        has_own_proba=isinstance(clf.estimator_, PrecomputedProba),
         class_index=clf.label_scores_.class_index,
         random_state=random_state,
     )
@@ -272,6 +274,7 @@ class Audit:
     groups: RowGroups | None = None  #: copies of rows, which reduce the evidence
     sample_weight: np.ndarray | None = None  #: for shares and calibration; rows count once
     candidate_losses: dict | None = None  #: log-loss of the labels by each candidate estimator
+    has_own_proba: bool = False  #: whether p(label | x) was passed instead of rows
     class_index: np.ndarray | None = None  #: of rows whose class is known, −1 elsewhere
     random_state: Any = 0
 
@@ -302,6 +305,8 @@ class Audit:
             return self._why_right
         if self.predicts_labels:
             return None
+        if self.has_own_proba:
+            return USELESS_PROBA
         return (
             USELESS_FEATURES if better_model(self.candidate_losses) is None else USELESS_ESTIMATOR
         )

@@ -38,6 +38,7 @@ from looselabels.estimation.reliability import LARGE_ERROR, SMALL_ERROR, calibra
 from looselabels.estimation.sampling import sample_rows
 from looselabels.inference import class_proba_from, condition_on_label
 from looselabels.learning.label_model import OWN_MODEL
+from looselabels.learning.out_of_sample import PrecomputedProba
 from looselabels.transition import Transition, can_be_wrong, data_set, uninformative_labels
 
 LEVEL = 0.01  # the rate of false alarms of each test
@@ -101,7 +102,11 @@ def diagnose(clf, y, classes=None) -> list[Finding]:
         identifiability(model.transition),
         _calibration_finding(model, scores, clf.class_proba_),
         _missing_finding(model, scores, clf.class_proba_),
-        useless_features(mean_skill(skills_of(model, scores)), clf.candidate_losses_),
+        useless_features(
+            mean_skill(skills_of(model, scores)),
+            clf.candidate_losses_,
+            has_own_proba=isinstance(clf.estimator_, PrecomputedProba),
+        ),
         _copies_finding(scores, clf.n_fit_rows_ > 0),
         _candidates_finding(model, clf.rival_wrong_shares_),
         _estimator_finding(clf.candidate_losses_),
@@ -222,10 +227,11 @@ def _skill_among(labels, model, scores):
     return label_skill(*_real_scores(scores, labels, rows), weight[rows]), float(total)
 
 
-def useless_features(skill: LabelSkill | None, losses=None) -> Finding:
+def useless_features(skill: LabelSkill | None, losses=None, *, has_own_proba=False) -> Finding:
     """Report whether the features predict the labels; if not, no wrong label can be found.
 
-    `losses` are those of several models; it can be the estimator that does not predict the labels.
+    `losses` are those of several models; it can be the estimator that does not predict the labels,
+    or probabilities that the user passed, `has_own_proba`.
     """
     if skill is None:
         return Finding("features", False, None, "There are no two labels to predict.")
@@ -236,6 +242,11 @@ def useless_features(skill: LabelSkill | None, losses=None) -> Finding:
         "The features do not predict the labels better than the label frequencies alone. Wrong "
         "labels cannot be found with them: add features that depend on the class."
     )
+    if has_own_proba:
+        words = (
+            "The given probabilities do not predict the labels better than the label frequencies "
+            "alone. Wrong labels cannot be found with them: use a model that predicts the labels."
+        )
     better = better_model(losses)
     if better is not None:
         words = (

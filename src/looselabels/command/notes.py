@@ -10,6 +10,7 @@ from looselabels.auditing.audit import (
     ASSUMED_TO_BE_RIGHT,
     USELESS_ESTIMATOR,
     USELESS_FEATURES,
+    USELESS_PROBA,
     Audit,
 )
 from looselabels.auditing.report import facts, reviewed_sentence, verdict
@@ -28,6 +29,7 @@ WORDS_OF_COMMAND = {
     USELESS_ESTIMATOR: (
         "Wrong labels cannot be found: the --model does not predict the labels, but another does."
     ),
+    USELESS_PROBA: "Wrong labels cannot be found: --proba does not predict the labels.",
 }
 RIGHT_WITH_RATE = (
     "Labels were assumed to be right: with --label-rate, the share of wrong labels is not "

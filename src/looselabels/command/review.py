@@ -182,9 +182,9 @@ def check_can_accept(found: Audit, proba) -> None:
     """Raise if suggestions should be accepted that are as good as random."""
     if proba is not None and not found.predicts_labels:
         raise TableError(
-            f"--accept-above {proba:g}: no suggestion was accepted, because the columns or the "
-            "--model do not predict the labels. All other results were written. Add columns that "
-            "depend on the class, try --model auto, or leave out --accept-above."
+            f"--accept-above {proba:g}: no suggestion was accepted, because the columns, the "
+            "--model or --proba do not predict the labels. All other results were written. Add "
+            "columns that depend on the class, try --model auto, or leave out --accept-above."
         )
 
 
