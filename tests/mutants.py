@@ -48,7 +48,7 @@ TESTS = {
     "_interior": ["test_interior", "test_rows"],
     "_climb": ["test_climb", "test_inference"],
     "_blocks": ["test_blocks", "test_inference"],
-    "inference": ["test_inference", "test_paper"],
+    "inference": ["test_inference", "test_paper", "test_sources"],
     "transition": ["test_transition", "test_paper"],
     "estimation/annotator_passes": [
         "estimation/test_annotator_passes",

@@ -195,3 +195,11 @@ def test_the_expected_equal_is_that_of_annotators_who_both_answered(power):
     both = transitions[0, :, :2].sum(axis=1) * transitions[1, :, :2].sum(axis=1)
     expected = ([0.3, 0.7] @ equal) / ([0.3, 0.7] @ both)
     assert_allclose(_expected_equal(found, answers, *places), [expected])
+
+
+def test_p_values_are_probabilities_for_any_number_of_pairs(rng, monkeypatch):
+    answers, _, _ = crowd(rng, 200, 8, 3, per_row=5)
+    monkeypatch.setattr(agreement, "MIN_EXCESS", -1)
+    pairs = agreeing_pairs(infer_from_annotators(None, answers), answers, level=1)
+    assert len(pairs) == 8 * 7 / 2
+    assert max(pair.p_value for pair in pairs) == 1

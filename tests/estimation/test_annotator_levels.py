@@ -191,3 +191,11 @@ def test_zeros_of_the_label_set_stay(layout, rng):
     found = raise_evidence(layout, first_prior(layout), known)
     assert (found.common[1][:, 2] == 0).all()
     assert_allclose(found.common.sum(axis=2), 1)
+
+
+def test_before_any_answer_all_levels_are_equally_likely_and_specified_ones_have_the_first(layout):
+    assert_allclose(first_prior(layout).shares, 1 / len(CHANCE))
+    specified = first_prior(layout._replace(strength=np.array([np.nan, 7.0])))
+    assert_allclose(specified.shares[:, 0], 1 / len(CHANCE))
+    assert_allclose(specified.shares[:, 1], np.arange(len(CHANCE)) == 0, atol=1e-9)
+    assert_allclose(specified.strength[:, 1], 7)

@@ -519,3 +519,20 @@ def test_many_annotators_with_one_answer_each_take_little_memory(n):
 def test_answers_out_of_range_or_order_are_refused(row, annotator, label, message):
     with pytest.raises(ValueError, match=message):
         infer_from_annotators(None, Answers(*map(np.array, (row, annotator, label)), 2, 3, 2))
+
+
+def test_the_mass_of_a_label_is_how_often_it_was_given_shared_among_the_classes(rng):
+    answers, _, _ = crowd(rng, n_rows=30)
+    mass = infer_from_annotators(None, answers).label_mass
+    given = np.zeros((answers.n_annotators, answers.n_labels))
+    np.add.at(given, (answers.annotator, answers.label), 1)
+    assert_allclose(mass.sum(axis=1), given)
+    assert mass.shape[1] == 4
+    assert mass.min() >= 0
+
+
+def test_a_label_that_a_design_gives_to_no_class_is_refused():
+    answers = answers_of(np.array([[0, 1], [2, 1]]))
+    design = {1: np.array([[1.0, 0, 0], [1, 0, 0], [0, 0, 1]])}
+    with pytest.raises(ValueError, match="annotator 1 answered label 1, which its design"):
+        infer_from_annotators(None, answers, designs=design)

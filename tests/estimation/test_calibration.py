@@ -433,3 +433,10 @@ def test_rows_are_corrected_in_blocks_as_they_are_at_once(rng, monkeypatch):
     expected = calibration.apply(proba)
     monkeypatch.setattr("looselabels.estimation.calibration.BLOCK", 7)
     assert_array_equal(calibration.apply(proba), expected)
+
+
+def test_the_largest_factor_of_class_calibration_is_1(rng):
+    class_proba, label_index = rng.dirichlet([5, 1, 1], 100), rng.integers(3, size=100)
+    found, _ = fit_class_calibration(class_proba, np.eye(3), label_index)
+    assert found.factor.max() == 1
+    assert found.factor.min() < 0.9

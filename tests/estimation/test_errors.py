@@ -75,3 +75,8 @@ def test_a_class_that_no_label_excludes_has_no_errors():
         np.array([[50.0, 0], [10.0, 40.0]]), equal, fit_shrinkage(np.ones((2, 2)), equal)
     )
     assert_allclose(found[0], [1, 0])
+
+
+def test_the_pooled_rate_is_that_of_all_rows_and_half_an_error_more():
+    counts = np.array([[8.0, 2.0], [1.0, 9.0]])
+    assert_allclose(fit_shrinkage(counts, equal_errors(np.eye(2))).rate, 3.5 / 21)

@@ -73,7 +73,7 @@ def test_a_share_below_that_of_the_labels_implies_wrong_ones():
     label_proba, label_index, _ = simulated(0.2)
     labeled = np.mean(label_index == 0)
     found = estimate_noisy_positives(label_proba, label_index, share=0.7 * labeled)
-    assert found.wrong >= 0.3 - 1e-9
+    assert 0.3 - 1e-9 <= found.wrong < 0.6
 
 
 def test_nothing_is_claimed_if_no_row_is_clear():

@@ -10,6 +10,7 @@ from looselabels._rows import on_simplex
 from looselabels.datasets import make_gaussians
 from looselabels.estimation.weighting import (
     class_weights,
+    multiply_weights,
     real_label_proba,
     real_transition,
     weighted_transition,
@@ -91,3 +92,11 @@ def test_inference_in_the_weighted_distribution_finds_the_real_classes():
     found = infer(label_proba, weighted_transition(design.proba, weights))
     real = on_simplex(found.class_proba / class_weights(design.proba, weights))
     assert_allclose(real, data.class_proba, atol=1e-7)
+
+
+def test_weights_that_are_none_are_ones():
+    two, three = np.full(4, 2.0), np.full(4, 3.0)
+    assert multiply_weights(None, None) is None
+    assert_allclose(multiply_weights(two, None), two)
+    assert_allclose(multiply_weights(None, three), three)
+    assert_allclose(multiply_weights(two, three), 6)
