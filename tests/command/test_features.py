@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from looselabels.command.features import RESULTS, Features
-from looselabels.command.tables import TableError, read_blocks, read_table
+from looselabels.command.tables import TableError, add_columns, read_blocks, read_table
 from looselabels.command.writing import table_writer
 from tests.command.calls import modules_loaded_by, pd
 
@@ -92,9 +92,26 @@ def test_the_results_of_an_audit_are_no_features_unless_they_are_named():
     frame = pd.DataFrame(values | {"label": ["a", "b", "c"] * 4})
     features = Features.fit(frame, label="label")
     assert features.used == ["size"]
-    assert dict(features.ignored)["doubt"] == "it is a result of an earlier audit"
+    assert dict(features.ignored)["doubt"] == "it is an earlier result of looselabels"
     assert Features.fit(frame, label="label", columns=["doubt"]).used == ["doubt"]
     assert "doubt" in Features.fit(frame.drop(columns="why"), label="label").used
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        list(RESULTS),
+        ["consensus", "probability", "n_answers", "more_answers"],
+        ["class", "class_proba", "doubt", "p(a)", "p(b)"],
+    ],
+)
+def test_what_was_added_to_a_table_several_times_is_no_feature(added):
+    frame = pd.DataFrame({"doubt": [0.5, 0.25, 0.75] * 4, "label": ["a", "b", "c"] * 4})
+    frame["class"] = [1.0, 2.5, 2.0] * 4  # columns of the user
+    for _ in range(3):
+        frame = add_columns(frame, dict.fromkeys(added, [0.5, 0.25, 0.75] * 4))
+        assert Features.fit(frame, label="label").used == ["doubt", "class"]
+    assert len(frame.columns) == 3 + 3 * len(added)
 
 
 def test_blocks_give_the_same_matrix_as_the_table(mixed, tmp_path):

@@ -40,6 +40,11 @@ from looselabels.estimation.sampling import MAX_FIT_ROWS, sample_rows
 SCHEMA = 1
 FILES = JSON, ARRAYS = "features.json", "features.npz"
 RESULTS = ("suggestion", "suggestion_proba", "label_proba", "doubt", "why")  # of an audit
+ADDED = (  # columns that commands add to a table, in their order, and others that may follow
+    (RESULTS, r"(?!)"),
+    (("consensus", "probability", "n_answers"), "more_answers"),
+    (("class", "class_proba"), r"doubt|p\(.+\)"),
+)
 MIN_SIDE = 8  # pixels; a smaller grid of numbered columns may be chance
 
 
@@ -135,9 +140,9 @@ class Features:
         names, named = _chosen(frame, label, groups, columns), columns is not None
         for name in text:
             check_columns(names, name, "The table, without labels and groups,")
-        results = set() if named else _results(names)
+        results = set() if named else _results(list(frame.columns))
         found = [
-            FittedColumn(column.name, why="it is a result of an earlier audit")
+            FittedColumn(column.name, why="it is an earlier result of looselabels")
             if column.name in results
             else fit_text(column, named=True)
             if column.name in text
@@ -278,8 +283,25 @@ def _chosen(frame, label, groups, columns) -> list:
 
 
 def _results(names) -> set:
-    """Return the columns that an audit added: to learn from them would confirm its suggestions."""
-    return set(RESULTS) if set(RESULTS) <= set(names) else set()
+    """Return the columns that commands added: to learn from them would confirm their results.
+
+    They stand side by side, with a prefix if the table had such a column (see `add_columns`).
+    Those of an audit are also known in another order, if all of them are there.
+
+    >>> names = ["doubt", "size", "class", "class_proba", "looselabels_doubt", "p(cat)", "age"]
+    >>> sorted(_results(names))
+    ['class', 'class_proba', 'looselabels_doubt', 'p(cat)']
+    """
+    bare = [re.sub("^(looselabels_)+", "", str(name)) for name in names]
+    found: set = set()
+    for block, more in ADDED:
+        for start in range(len(names)):
+            end = start + len(block)
+            if tuple(bare[start:end]) == block:
+                while end < len(names) and re.fullmatch(more, bare[end]):
+                    end += 1
+                found.update(names[start:end])
+    return found or (set(RESULTS) if set(RESULTS) <= set(names) else set())
 
 
 def read_groups(frame, column, label) -> list | None:
