@@ -868,6 +868,17 @@ def test_every_option_is_in_a_test():
                 assert any(f'"{name}"' in here for name in option.opts), option.opts
 
 
+def test_a_model_of_columns_that_say_nothing_is_saved_with_a_note(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((200, 3)), columns=["a", "b", "c"])
+    frame.assign(label=rng.choice(["cat", "dog"], 200)).to_csv("noise.csv", index=False)
+    frame.assign(label=np.where(frame["a"] > 0, "cat", "dog")).to_csv("signal.csv", index=False)
+    options = ("--label", "label", "--model", "linear", "--no-refit")
+    assert "Note: The features do not predict" in called("fit", "noise.csv", *options).err
+    assert "do not predict" not in called("fit", "signal.csv", *options).err
+
+
 def test_probabilities_that_do_not_predict_the_labels_are_named_and_not_the_columns(
     tmp_path, monkeypatch
 ):

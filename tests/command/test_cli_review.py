@@ -78,7 +78,7 @@ def test_the_page_names_rows_by_line_and_shows_columns(page):
 
 def test_id_and_show_choose_columns(page):
     named().to_csv("data.csv", index=False)
-    summary = audited("--id", "name", "--show", "weight", "--show", "name")
+    summary = audited("--id", "name", "--show", "weight", "--show", "name", "--show", "weight")
     assert (summary["id_name"], summary["shown_columns"]) == ("name", ["weight", "name"])
     assert page["rows"][0]["cells"][1] == page["rows"][0]["id"]
     assert "--id name --show weight --show name" in summary["reproduce"]["command"]

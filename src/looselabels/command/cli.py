@@ -287,7 +287,7 @@ def fit(data, out, force, as_json, quiet, debug, **options):
     from looselabels.command import workflow
     from looselabels.command.labels import read_labels
     from looselabels.command.models import MODEL_FILES, write_model
-    from looselabels.command.notes import collect_warnings, ignored_columns
+    from looselabels.command.notes import collect_warnings, ignored_columns, useless_model
     from looselabels.command.places import check_folder
     from looselabels.command.results import to_json
     from looselabels.command.spelling import describe_variants, spelling_variants
@@ -305,7 +305,7 @@ def fit(data, out, force, as_json, quiet, debug, **options):
         with new_folder(out, check) as folder:
             write_model(folder, clf, features)
     variants = [] if labels.design else spelling_variants(Counter(y))
-    notes += ignored_columns(features) + describe_variants(variants)
+    notes += ignored_columns(features) + describe_variants(variants) + useless_model(clf)
     for note in notes:
         print_line(f"Note: {note}")
     print_line(f"Model: {shortest(out)}")

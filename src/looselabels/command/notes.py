@@ -13,6 +13,7 @@ from looselabels.auditing.audit import (
     USELESS_PROBA,
     Audit,
 )
+from looselabels.auditing.diagnose import mean_skill, skills_of, useless_features
 from looselabels.auditing.report import facts, reviewed_sentence, verdict
 from looselabels.command.features import Features
 from looselabels.command.labels import Labels
@@ -126,6 +127,15 @@ def why_no_count(found: Audit, labels: Labels) -> str | None:
     if found.why_no_count == ASSUMED_TO_BE_RIGHT and labels.label_rate is not None:
         return RIGHT_WITH_RATE
     return WORDS_OF_COMMAND.get(found.why_no_count or "", found.why_no_count)
+
+
+def useless_model(clf) -> list[str]:
+    """Return a note if the columns do not predict the labels out of sample, else nothing."""
+    if getattr(clf, "annotators_", None) is not None:  # their answers say the class without columns
+        return []
+    skill = mean_skill(skills_of(clf.label_model_, clf.label_scores_))
+    found = useless_features(skill, clf.candidate_losses_)
+    return [found.words] if found.found else []
 
 
 def describe_result(content) -> list[str]:

@@ -189,6 +189,7 @@ about_review = add_options(
         "--show",
         multiple=True,
         metavar="COLUMN",
+        callback=lambda _context, _option, names: tuple(dict.fromkeys(names)),
         help="Column that the page shows for each row. Can be repeated.  [default: up to four]",
     ),
     click.option(
