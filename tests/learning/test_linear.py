@@ -5,6 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.datasets import load_digits
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from looselabels import DecoupledClassifier
 from looselabels.learning.linear import MAX_WORDS, as_numbers, linear_model
@@ -43,6 +46,7 @@ def test_a_table_without_words_is_used_as_it_is():
 def test_texts_identifiers_and_infinite_numbers_are_left_out():
     pd = pytest.importorskip("pandas")
     assert as_numbers(["a text", "another one"]) is None
+    assert as_numbers(pd.Series(["a text", "another one"])) is None
     names = [f"name {row}" for row in range(6)]
     assert as_numbers(pd.DataFrame({"name": names})) is None
     infinite = [np.inf, 1.5, 2.5, 3.5, 4.5, 5.5]
@@ -59,3 +63,12 @@ def test_rare_words_share_a_column():
     assert found.shape == (820, MAX_WORDS)
     assert_array_equal(found.sum(axis=1), 1)
     assert found[:, -1].sum() == sum(range(1, 40 - MAX_WORDS + 2))
+
+
+def test_texts_in_a_series_are_learned_like_a_list_of_them():
+    pd = pytest.importorskip("pandas")
+    texts, labels = ["it barks", "it purrs", "a bark", "purrs all day"] * 10, ["dog", "cat"] * 20
+    pipe = make_pipeline(CountVectorizer(), LogisticRegression())
+    clf = DecoupledClassifier(pipe, refit=False, random_state=0).fit(texts, labels)
+    again = DecoupledClassifier(pipe, refit=False, random_state=0).fit(pd.Series(texts), labels)
+    assert_array_equal(again.class_proba_, clf.class_proba_)

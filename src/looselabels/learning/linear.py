@@ -71,7 +71,7 @@ def as_numbers(X):
     """
     if is_table_of_numbers(X):
         return X
-    if not hasattr(X, "iloc"):
+    if not hasattr(X, "iloc") or X.ndim != 2:  # a Series of texts, for one
         return None
     columns = (_column_as_numbers(X.iloc[:, [k]]) for k in range(X.shape[1]))
     found = [column for column in columns if column is not None]
