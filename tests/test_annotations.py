@@ -73,6 +73,9 @@ def test_a_bad_label_is_named_with_its_column():
         Annotations.from_table(np.array([["cat", 1]], dtype=object))
     with pytest.raises(ValueError, match=r"columns of Y must be distinct; \['ann'\]"):
         Annotations.from_table(pandas.DataFrame([[1, 2]], columns=["ann", "ann"]))
+    for missing in (None, np.nan):
+        with pytest.raises(ValueError, match=r"column 1 of Y has no name; name its annotator"):
+            Annotations.from_table(pandas.DataFrame([[1, 2]], columns=["ann", missing]))
 
 
 def test_a_column_is_no_table():

@@ -105,6 +105,9 @@ class Annotations:
         else:
             names = read_names("columns of Y", Y.columns)
             columns = [Y.iloc[:, a] if hasattr(Y, "iloc") else Y[:, a] for a in range(Y.shape[1])]
+            unnamed = [a for a, name in enumerate(names) if name is None or name != name]
+            if unnamed:
+                raise ValueError(f"column {unnamed[0]} of Y has no name; name its annotator.")
         parts = [
             read_column(f"column {short_repr(name)} of Y", column)
             for name, column in zip(names, columns, strict=True)
