@@ -1248,6 +1248,29 @@ def test_a_pipeline_is_audited_by_its_last_step():
     pipe = make_pipeline(StandardScaler(), clf).fit(X, y)
     assert_array_equal(audit(pipe, y).doubt, audit(pipe[-1], y).doubt)
     assert_array_equal(audit(pipe, y, X).class_proba, pipe.predict_proba(X))
+    assert diagnose(pipe, y) == diagnose(pipe[-1], y)
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y")
+def test_a_table_with_one_column_of_labels_is_audited_like_the_column():
+    pd = pytest.importorskip("pandas")
+    label_proba = np.array([[0.95, 0.05]] * 20 + [[0.05, 0.95]] * 20)
+    labels = np.array(["cat"] * 20 + ["dog"] * 19 + ["cat"])
+    found = audit(label_proba=label_proba, labels=labels)
+    again = audit(label_proba=label_proba, labels=pd.DataFrame({"label": labels}))
+    assert_array_equal(found.doubt, again.doubt)
+    clf = DecoupledClassifier().fit_from_proba(label_proba, labels)
+    assert_array_equal(audit(clf, labels[:, None]).doubt, found.doubt)
+    assert diagnose(clf, labels[:, None]) == diagnose(clf, labels)
+
+
+def test_several_answers_per_row_are_no_labels_to_diagnose():
+    rng = np.random.default_rng(0)
+    X, answers = rng.standard_normal((60, 2)), rng.integers(0, 2, (60, 3))
+    clf = DecoupledClassifier(GaussianNB(), refit=False, random_state=0).fit(X, answers)
+    for y in (answers, answers[:, 0]):
+        with pytest.raises(ValueError, match=r"diagnose is for one label per row.*audit\(clf, Y\)"):
+            diagnose(clf, y)
 
 
 def test_reviewed_rows_are_no_longer_to_check_if_unlabeled_rows_are_in_question(some_positive):

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looselabels._dask import in_memory
-from looselabels._names import listed, read_classes, shown
+from looselabels._names import as_column, listed, read_classes, shown
 from looselabels._rows import on_simplex
 from looselabels._validation import as_counts, import_extra
 from looselabels.auditing.consensus import audit_answers
@@ -146,8 +146,8 @@ def audit(
     if clf is None:
         if label_proba is None or labels is None:
             raise ValueError("audit takes (clf, y), or label_proba= and labels=; one is missing.")
-        clf, y = DecoupledClassifier(transition=transition), labels
-        clf.fit_from_proba(label_proba, labels, copies=copies)
+        clf, y = DecoupledClassifier(transition=transition), as_column(labels)
+        clf.fit_from_proba(label_proba, y, copies=copies)
         copies = None
     if isinstance(clf, Pipeline):
         X = X if X is None else clf[:-1].transform(X)
@@ -159,6 +159,7 @@ def audit(
                 raise ValueError(f"{name} cannot be combined with several answers per row.")
         # the type of the result follows from y, which a type checker does not see
         return audit_answers(clf, y, X, random_state=random_state)  # type: ignore[return-value]
+    y = as_column(y)
     index, known = clf.transition_.label_index(y), None
     if decisions is not None:
         known = read_classes("decisions", decisions, clf.transition_.classes, len(index))

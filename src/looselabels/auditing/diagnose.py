@@ -20,9 +20,10 @@ rows whose classes are known need no transition (`dependence_given_class`).
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from looselabels._names import in_label_order, listed, read_classes
+from looselabels._names import as_column, in_label_order, listed, read_classes
 from looselabels._rows import on_simplex
 from looselabels._validation import (
     as_counts,
@@ -66,8 +67,9 @@ def diagnose(clf, y, classes=None) -> list[Finding]:
 
     Parameters
     ----------
-    clf : DecoupledClassifier
-        Fitted in this process: a model loaded from a file has no training rows.
+    clf : DecoupledClassifier, or a Pipeline that ends with one
+        Fitted in this process to one label per row: a model loaded from a file has no training
+        rows.
     y : column of shape (n_samples,)
         The labels that it was fitted to.
     classes : column of shape (n_samples,), default=None
@@ -88,8 +90,15 @@ def diagnose(clf, y, classes=None) -> list[Finding]:
     >>> [finding.kind for finding in diagnose(clf, y) if finding.found]
     ['instance', 'calibration']
     """
+    if isinstance(clf, Pipeline):
+        clf = clf[-1]
     check_is_fitted(clf, "converged_")
-    model, index = clf.label_model_, clf.transition_.label_index(y)
+    if getattr(clf, "annotators_", None) is not None:
+        raise ValueError(
+            "diagnose is for one label per row, and the classifier was fitted to several answers "
+            "per row. audit(clf, Y) says how good the annotators are, and which of them agree."
+        )
+    model, index = clf.label_model_, clf.transition_.label_index(as_column(y))
     n_rows = len(getattr(clf, "class_proba_", ()))
     if len(index) != n_rows:
         raise ValueError(
