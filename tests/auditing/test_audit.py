@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from looselabels import BalancedForestClassifier, DecoupledClassifier, Transition
 from looselabels.auditing.audit import DOUBTED, POSSIBLE, Audit, audit
 from looselabels.auditing.diagnose import diagnose
-from looselabels.auditing.report import verdict
+from looselabels.auditing.report import facts, verdict
 from looselabels.datasets import make_gaussians, make_loose_labels
 from looselabels.exceptions import IdentifiabilityWarning
 from looselabels.learning.density import KernelDensityClassifier
@@ -1232,6 +1232,14 @@ def test_reviewed_rows_are_facts_and_come_last(review):
     wrong = found.summary()["wrong"]
     assert (wrong["found"], wrong["n_reviewed"]) == ((labels != classes)[is_reviewed].sum(), 200)
     assert f"of the {len(labels) - 200:,} labels that were not reviewed" in repr(found)
+
+
+def test_after_a_review_of_all_labels_nothing_is_left_to_say_about_single_ones(review):
+    _, classes, labels, clf, *_ = review
+    found = audit(clf, labels, decisions=classes)
+    n_wrong = np.sum(labels != classes)
+    assert f"All labels were reviewed, and {n_wrong} were wrong.)" in repr(found)
+    assert ("Wrong", f"{n_wrong}") in [fact[:2] for fact in facts(found.summary())]
 
 
 def test_rivals_that_do_not_know_the_review_are_not_compared(review):

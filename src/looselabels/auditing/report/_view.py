@@ -116,7 +116,8 @@ def _wrong_facts(content) -> list[tuple[str, str, str]]:
     number, note = _number(wrong)
     has_share = n_labeled and upper_end(wrong) is None
     share = [f"{percent(wrong['expected'] / n_labeled)} of labels"] if has_share else []
-    found = [("Probably wrong", number, "; ".join(filter(None, [*share, note])))]
+    words = "Wrong" if wrong.get("n_reviewed") == n_labeled else "Probably wrong"
+    found = [(words, number, "; ".join(filter(None, [*share, note])))]
     if wrong["doubted"]:
         note = "more likely wrong than right"
         if is_about_unlabeled(content):  # the list is about other rows

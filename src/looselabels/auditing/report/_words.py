@@ -174,12 +174,14 @@ def verdict(content: Mapping) -> str:
     wrong = content["wrong"]
     if not is_number(wrong["expected"]):
         return clean(wrong.get("why_no_count") or "Wrong labels were not counted.")
-    found = _number_wrong(wrong, content["n_labeled"])
+    found, one = _number_wrong(wrong, content["n_labeled"]), "single"
     if wrong.get("n_reviewed"):
-        found = _number_left(wrong, content["n_labeled"] - wrong["n_reviewed"])
+        found, one = _number_left(wrong, content["n_labeled"] - wrong["n_reviewed"]), "other"
+    if wrong.get("n_reviewed") == content["n_labeled"]:
+        return f"{found}."
     if wrong["doubted"]:
         return f"{found}; {wrong['doubted']:,} should be checked first."
-    return f"{found}; no single label is more likely wrong than right."
+    return f"{found}; no {one} label is more likely wrong than right."
 
 
 def _number_wrong(wrong: Mapping, n_labeled: int) -> str:
