@@ -51,6 +51,16 @@ def test_numbers_that_may_identify_rows_are_used_with_a_note(rng):
     assert Features.fit(frame, columns=["post", "size"]).notes == []
 
 
+def test_identifiers_stay_identifiers_if_a_few_rows_are_there_twice():
+    names = [f"R{k:03d}" for k in range(60)]
+    for n_twice, ignored in ((0, True), (3, True), (12, False)):
+        frame = pd.DataFrame({"name": names[:n_twice] + names[n_twice:] + names[:n_twice]})
+        frame["size"] = np.arange(len(frame)) % 7 + 0.5
+        found = dict(Features.fit(frame).ignored).get("name", "")
+        assert found.endswith("row has a different word, like an identifier") == ignored
+        assert found.startswith("nearly") == (ignored and n_twice > 0)
+
+
 def as_read(frame, tmp_path, suffix=".csv"):
     path = tmp_path / f"table{suffix}"
     with table_writer(path, force=True) as write:

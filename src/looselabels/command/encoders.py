@@ -15,6 +15,7 @@ from looselabels._validation import as_number, short_repr, some_of
 from looselabels.command.tables import NUMBER, TableError, is_text, pa, pc, pd, row_location
 
 MIN_ROWS_OF_IDENTIFIER = 20  # in fewer rows, distinct values are no sign of an identifier
+MIN_SHARE_OF_IDENTIFIERS = 0.95  # different words; a few rows can be there twice
 MIN_ROWS_OF_KIND = 10  # in fewer rows, a word among numbers or dates is no typing error
 IS_TEXT = " If the column holds words, name it with --text (in Python: text=)."
 WITH_COMMA = r"^[+-]?(\d+(,\d+)?|\d{1,3}(,\d{3})+\.\d*|\d+\.\d+)([eE][+-]?\d+)?$"
@@ -86,10 +87,12 @@ def fit_text(column: Column, named: bool) -> FittedColumn:
     texts = cells.unique().drop_null().to_pylist()
     if len(texts) == 1 and not cells.null_count:
         return FittedColumn(name, why=f"every cell is {short_repr(texts[0])}")
-    if not named and MIN_ROWS_OF_IDENTIFIER <= len(cells) == len(texts):
+    is_full = len(cells) >= MIN_ROWS_OF_IDENTIFIER and not cells.null_count
+    if not named and is_full and len(texts) >= MIN_SHARE_OF_IDENTIFIERS * len(cells):
         words = pc.match_substring_regex(cells, r"^[\w.@:/+\-]{1,64}$")
         if pc.all(words).as_py():
-            return FittedColumn(name, why="every row has a different word, like an identifier")
+            rows = "every row" if len(texts) == len(cells) else "nearly every row"
+            return FittedColumn(name, why=f"{rows} has a different word, like an identifier")
     kind = ENCODERS["categories" if len(texts) <= MAX_CATEGORIES else "text"]
     encoder = kind.fit(column, texts)
     return FittedColumn(name, encoder, encoder.encode(column))
