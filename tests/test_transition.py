@@ -1062,3 +1062,15 @@ def test_strange_names_are_kept_and_shown_escaped_and_short(name):
     assert len(repr(t)) < 500
     assert "<b>" not in t._repr_html_()
     assert t._repr_html_().count("<tr>") == 2
+
+
+def test_a_label_is_right_for_all_of_its_meanings_also_if_it_has_the_name_of_one():
+    """In one data set "dog" is a dog or an emu; in the other one emus have their own label."""
+    meanings = {"cat": "cat", "dog": ["dog", "emu"], None: ["cat", "dog", "emu"]}
+    coarse = Transition.from_meanings(meanings)
+    assert_array_equal(coarse.is_right, [[1, 0, 0], [0, 1, 1], [1, 1, 1]])
+    merged = Transition.combine(
+        {"a": coarse, "b": Transition.identity(["cat", "dog", "emu"])}, sizes={"a": 1, "b": 1}
+    )
+    assert merged.is_right[list(merged.labels).index(("a", "dog"))].tolist() == [False, True, True]
+    assert merged.is_right[list(merged.labels).index(("b", "dog"))].tolist() == [False, True, False]

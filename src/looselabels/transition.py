@@ -242,7 +242,9 @@ class Transition:
                 )
         reverse = _shares(reverse)
         counts = 1 if label_counts is None else label_counts
-        return cls.from_reverse(reverse, counts, classes=classes, labels=weights)
+        found = cls.from_reverse(reverse, counts, classes=classes, labels=weights)
+        means = (reverse > 0) | np.array([[is_missing(label)] for label in found.labels])
+        return cls(found.proba, found.classes, found.labels, means)
 
     @classmethod
     def from_reverse(cls, reverse, label_counts, *, classes=None, labels=None) -> "Transition":
