@@ -203,6 +203,17 @@ def test_answers_alone_are_enough(pets):
     assert files("only-audit") == written
 
 
+def test_a_consensus_of_one_label_is_saved_if_a_row_has_no_answer(folder):
+    frame = write_pets().assign(ann="ok", bob="ok", eve="ok")
+    frame.loc[3, "eve"] = "bad"
+    frame.loc[7, ["ann", "bob", "eve"]] = None
+    frame.to_csv("pets.csv", index=False)
+    found = called("audit", "pets.csv", *SEVERAL, *QUICK)
+    assert found.code == 0, found.err
+    done = called("predict", "pets-audit/model", "rows.csv")
+    assert (pd.read_csv(io.StringIO(done.out))["class"] == "ok").all()
+
+
 def test_spellings_of_one_label_are_reported(pets):
     pets.assign(eve=pets["eve"].replace("cat", "Cat")).to_csv("pets.csv", index=False)
     done = called("audit", "pets.csv", *SEVERAL, "--id", "name", *QUICK)
