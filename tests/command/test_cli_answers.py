@@ -173,6 +173,19 @@ def test_a_missing_answer_can_be_a_label(pets):
     assert (found == np.array(["cat", "dog"] * 60)).mean() > 0.9
 
 
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_rules_that_vote_for_one_label_are_noted_unless_silence_is_a_label(pets, is_declared):
+    votes = {"ann": "cat", "bob": "dog", "eve": "dog"}
+    rules = pets.assign(**{name: pets[name].where(pets[name] == votes[name]) for name in votes})
+    rules.to_csv("pets.csv", index=False)
+    words = ["--missing-is-label"] * is_declared
+    done = called("audit", "pets.csv", *SEVERAL, "--id", "name", *QUICK, *words)
+    assert done.code == 0, done.err
+    said = "gives one label only: 'ann' always says 'cat', and 'bob' always says 'dog'."
+    assert (said in done.err) is not is_declared
+    assert ("that abstain elsewhere, pass --missing-is-label." in done.err) is not is_declared
+
+
 def test_a_label_that_looks_missing_is_noted(pets):
     numbers = {"cat": "0", "dog": "1"}
     for name in ("ann", "bob", "eve"):
