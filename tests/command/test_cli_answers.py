@@ -308,6 +308,13 @@ def test_a_file_of_answers_that_does_not_exist_is_named(pets):
     assert "none.csv" in done.err
 
 
+def test_a_file_of_answers_with_semicolons_is_to_be_saved_with_commas(pets):
+    read_csv("answers.csv").to_csv("answers.csv", sep=";", index=False)
+    done = called("audit", "rows.csv", *LONG)
+    assert done.code == 3
+    assert "if answers.csv is DATA, and otherwise save it as CSV with commas." in done.err
+
+
 def test_a_folder_of_images_has_no_columns_of_answers(folder):
     (folder / "photos").mkdir()
     done = called("audit", "photos", *SEVERAL)
