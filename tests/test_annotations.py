@@ -13,6 +13,7 @@ from looselabels.annotations import (
     Answers,
     annotations_to_table,
     read_annotations,
+    warn_if_each_annotator_uses_one_label,
     warn_if_label_sets_are_disjoint,
     warn_of_labels_that_look_missing,
 )
@@ -175,6 +176,27 @@ def test_label_sets_without_a_common_label_are_warned_about():
     # annotators who always say the same, and sets that overlap
     warn_if_label_sets_are_disjoint(annotations_to_table([0, 1, 0, 1], people, list("aabb")))
     warn_if_label_sets_are_disjoint(annotations_to_table([0, 1, 0, 1], people, list("abbc")))
+
+
+def test_annotators_who_always_give_the_same_label_are_warned_about():
+    rules = [["cat", None, None], [None, "dog", None], ["cat", "dog", None]] * 4
+    with pytest.warns(IdentifiabilityWarning, match="0 always says 'cat', and 1 always says 'dog'"):
+        warn_if_each_annotator_uses_one_label(Annotations.from_table(np.array(rules)))
+
+
+@pytest.mark.parametrize(
+    ("table", "missing_is_label"),
+    [
+        ([["cat", None], [None, "dog"]] * 5, True),  # silence is a label
+        ([["cat", None], ["cat", "cat"]] * 5, False),  # they agree
+        ([["cat", None], [None, "dog"]] * 4, False),  # by chance
+        ([["cat", None], [None, "dog"]] * 5 + [["dog", None]], False),
+        (np.where(np.eye(10), [["cat", "dog"] * 5], None), False),  # one answer each
+    ],
+)
+def test_annotators_who_give_different_labels_are_not_warned_about(table, missing_is_label):
+    answers = Annotations.from_table(np.array(table), missing_is_label=missing_is_label)
+    warn_if_each_annotator_uses_one_label(answers)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ PUBLIC_MODULES = (
 )  # fmt: skip
 INTERNAL = {  # without an underscore, because other modules of the package use them
     "annotations.read_annotations",
+    "annotations.warn_if_each_annotator_uses_one_label",
     "annotations.warn_if_label_sets_are_disjoint",
     "annotations.warn_of_labels_that_look_missing",
     "blocks.aligned",

@@ -16,6 +16,8 @@ from looselabels._names import listed, look_missing, read_column, read_names, so
 from looselabels._validation import import_extra, short_repr, some_of
 from looselabels.exceptions import IdentifiabilityWarning
 
+MANY_ANSWERS = 5  # whoever gives this many does not give the same label each time by chance
+
 
 class Answers(NamedTuple):
     """Who answered what for which row: indices without names, sorted by row, then by annotator."""
@@ -261,9 +263,8 @@ def warn_if_label_sets_are_disjoint(annotations: Annotations):
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    answers, n = annotations.answers, annotations.answers.n_labels
-    used = np.unique(answers.annotator * n + answers.label)
-    annotator, label = np.divmod(used, n)
+    n = annotations.answers.n_labels
+    annotator, label = _used_labels(annotations.answers)
     linked = np.flatnonzero(annotator[1:] == annotator[:-1])
     links = csr_array((np.ones(len(linked)), (label[linked], label[linked + 1])), shape=(n, n))
     _, part = connected_components(links, directed=False)
@@ -274,6 +275,35 @@ def warn_if_label_sets_are_disjoint(annotations: Annotations):
             f"No annotator uses labels of both {names[0]} and {names[1]}: they are taken to be "
             "different classes. If they mean the same classes, pass transition=, a mapping from "
             "annotator to Transition.",
+            IdentifiabilityWarning,
+            stacklevel=3,
+        )
+
+
+def warn_if_each_annotator_uses_one_label(annotations: Annotations):
+    """Warn if annotators differ, but each always gives the same label, and silence says nothing.
+
+    Their answers then do not depend on the class, as far as the data show. Usually they are
+    labeling functions, and it is their silence that says something.
+    """
+    answers = annotations.answers
+    annotator, label = _used_labels(answers)
+    if answers.missing_label is not None or len(np.unique(annotator)) < len(annotator):
+        return
+    counts = np.bincount(answers.annotator, minlength=answers.n_annotators)
+    annotator, label = (part[counts[annotator] >= MANY_ANSWERS] for part in (annotator, label))
+    found, first = np.unique(label, return_index=True)
+    if len(found) > 1:
+        said = [
+            f"{short_repr(annotations.annotators[annotator[i]])} always says "
+            f"{short_repr(annotations.labels[label[i]])}"
+            for i in first[:2]
+        ]
+        warnings.warn(
+            f"Each annotator gives one label only: {said[0]}, and {said[1]}. Such answers do not "
+            "tell classes apart: the consensus can be wrong in most rows, even where its "
+            "probability is close to 1. If annotators are labeling functions that abstain "
+            "elsewhere, pass Annotations.from_table(Y, missing_is_label=True).",
             IdentifiabilityWarning,
             stacklevel=3,
         )
@@ -296,6 +326,12 @@ def warn_of_labels_that_look_missing(annotations: Annotations):
 
 
 # -------------------------------------------------------------------------------------------- parts
+
+
+def _used_labels(answers: Answers) -> tuple[np.ndarray, np.ndarray]:
+    """Return each annotator together with each label that it uses, as indices, sorted."""
+    used = np.unique(answers.annotator * answers.n_labels + answers.label)
+    return np.divmod(used, answers.n_labels)
 
 
 def _is_table(y) -> bool:

@@ -173,6 +173,19 @@ def test_a_missing_answer_can_be_a_label(pets):
     assert (found == np.array(["cat", "dog"] * 60)).mean() > 0.9
 
 
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_rules_that_vote_for_one_label_are_noted_unless_silence_is_a_label(pets, is_declared):
+    votes = {"ann": "cat", "bob": "dog", "eve": "dog"}
+    rules = pets.assign(**{name: pets[name].where(pets[name] == votes[name]) for name in votes})
+    rules.to_csv("pets.csv", index=False)
+    words = ["--missing-is-label"] * is_declared
+    done = called("audit", "pets.csv", *SEVERAL, "--id", "name", *QUICK, *words)
+    assert done.code == 0, done.err
+    said = "gives one label only: 'ann' always says 'cat', and 'bob' always says 'dog'."
+    assert (said in done.err) is not is_declared
+    assert ("that abstain elsewhere, pass --missing-is-label." in done.err) is not is_declared
+
+
 def test_a_label_that_looks_missing_is_noted(pets):
     numbers = {"cat": "0", "dog": "1"}
     for name in ("ann", "bob", "eve"):
@@ -201,6 +214,17 @@ def test_answers_alone_are_enough(pets):
     assert "There is no column to learn from" in done.err
     written = ["annotators.csv", *(name for name in WRITTEN if name != "model")]
     assert files("only-audit") == written
+
+
+def test_a_consensus_of_one_label_is_saved_if_a_row_has_no_answer(folder):
+    frame = write_pets().assign(ann="ok", bob="ok", eve="ok")
+    frame.loc[3, "eve"] = "bad"
+    frame.loc[7, ["ann", "bob", "eve"]] = None
+    frame.to_csv("pets.csv", index=False)
+    found = called("audit", "pets.csv", *SEVERAL, *QUICK)
+    assert found.code == 0, found.err
+    done = called("predict", "pets-audit/model", "rows.csv")
+    assert (pd.read_csv(io.StringIO(done.out))["class"] == "ok").all()
 
 
 def test_spellings_of_one_label_are_reported(pets):
@@ -282,6 +306,13 @@ def test_a_file_of_answers_that_does_not_exist_is_named(pets):
     done = called("audit", "rows.csv", "--annotations", "none.csv", "--id", "name")
     assert done.code == 5
     assert "none.csv" in done.err
+
+
+def test_a_file_of_answers_with_semicolons_is_to_be_saved_with_commas(pets):
+    read_csv("answers.csv").to_csv("answers.csv", sep=";", index=False)
+    done = called("audit", "rows.csv", *LONG)
+    assert done.code == 3
+    assert "if answers.csv is DATA, and otherwise save it as CSV with commas." in done.err
 
 
 def test_a_folder_of_images_has_no_columns_of_answers(folder):

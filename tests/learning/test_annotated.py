@@ -576,12 +576,34 @@ def test_a_consensus_of_one_class_is_an_error_only_if_the_estimator_needs_two(es
             decoupled(estimator).fit(X[:60], table)
 
 
+@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize("estimator", [None, GaussianNB(), LogisticRegression()])
+def test_a_consensus_of_one_class_does_not_make_rows_without_answers_a_class(
+    estimator, refit, tmp_path
+):
+    table = np.full((60, 3), "c", dtype=object)
+    table[[0, 5], [0, 1]] = "d"  # outvoted
+    table[10] = None
+    clf = decoupled(estimator, refit=refit)
+    if isinstance(estimator, LogisticRegression):
+        with pytest.raises(ValueError, match="consensus of all rows is 'c', and the estimator"):
+            clf.fit(X[:60], table)
+        return
+    clf.fit(X[:60], table)
+    assert clf.label_design_.transition.labels == ("c", "d", None)
+    assert clf.estimator_.classes_.tolist() == [0]
+    proba = clf.predict_proba(X)
+    assert (clf.classes_[proba.argmax(axis=1)] == "c").all()
+    save(clf, tmp_path / "crowd")
+    assert_array_equal(load(tmp_path / "crowd").predict_proba(X), proba)
+
+
 def test_label_sets_that_do_not_overlap_are_all_classes():
     table = FRAME[["ann2", "ann3"]].copy()
     table["ann3"] = table["ann3"].str.upper().astype(object)
     table = table.where(table.notna(), None)
     with pytest.warns(IdentifiabilityWarning, match="No annotator uses labels of both"):
-        clf = decoupled(LogisticRegression()).fit(X, table)
+        clf = decoupled(GaussianNB()).fit(X, table)
     assert clf.classes_.tolist() == ["C", "D", "H", "c", "d", "h"]
     assert np.isfinite(clf.class_proba_given_label_).all()
 

@@ -70,6 +70,7 @@ OPTIONS = (
         r"The label \1\2 occurs in \3, pass --unlabeled \1\2. "
         r"If \4, also pass --missing-is-label.",
     ),
+    (r"\bpass Annotations\.from_table\(Y, missing_is_label=True\)", "pass --missing-is-label"),
     (r", and pass the classes to diagnose\b", ""),
     (
         r"Specify the share of each class that is labeled: Transition\.partial\(.*?\)",

@@ -231,8 +231,9 @@ def _header(text, source) -> list[str]:
     if others:
         option = "tab" if others[0] == "\t" else shell_word(others[0])
         raise TableError(
-            f"{name} has one column, {short_repr(names[0])}. If {others[0]!r} separates the cells "
-            f"of DATA, pass --delimiter {option}. Save other files as CSV with commas."
+            f"{name} has one column, {short_repr(names[0])}. If {others[0]!r} separates its cells, "
+            f"pass --delimiter {option} if {name} is DATA, and otherwise save it as CSV with "
+            "commas."
         )
     return names
 

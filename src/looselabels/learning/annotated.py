@@ -325,12 +325,15 @@ def design_consensus(design: AnnotationDesign, found: AnnotatorInference) -> Lab
     """Return the most probable class given the answers as the label of each row.
 
     A row without answers is unlabeled, even if silence is a label: it says too little about the
-    class to learn from, before x says something about it.
+    class to learn from, before x says something about it. Its missing label is never learned: a
+    model of the consensus may become the model of the classes.
     """
     given_answers, has_answers = found.class_proba_given_label, design.has_answers
     n_classes = len(design.classes)
     label_index = np.where(has_answers, given_answers.argmax(axis=1), n_classes)
-    labels = design.classes if has_answers.all() else (*design.classes, None)
+    labels, weights = design.classes, None
+    if not has_answers.all():
+        labels, weights = (*labels, None), np.append(np.ones(n_classes), 0.0)
     proba = _count_consensus(label_index, given_answers, design.sample_weight)
     return LabelDesign(
         transition=Transition(proba, design.classes, labels),
@@ -341,7 +344,7 @@ def design_consensus(design: AnnotationDesign, found: AnnotatorInference) -> Lab
         noise_method=None,
         noise=0.0,
         strength=np.inf,
-        label_weights=None,
+        label_weights=weights,
         sources=_sources(design),
     )
 

@@ -10,6 +10,7 @@ from looselabels._rows import on_simplex
 from looselabels._validation import as_number, check_class_prior, short_repr
 from looselabels.annotations import (
     Annotations,
+    warn_if_each_annotator_uses_one_label,
     warn_if_label_sets_are_disjoint,
     warn_of_labels_that_look_missing,
 )
@@ -170,6 +171,8 @@ def design_annotations(
         warn_if_label_sets_are_disjoint(annotations)
         warn_of_labels_that_look_missing(annotations)
     common = transition if isinstance(transition, Transition) else None
+    if transition is None or common:
+        warn_if_each_annotator_uses_one_label(annotations)
     specified = {} if common or transition is None else _read_mapping(transition, annotations)
     known = [common] if common else list(specified.values())
     classes = _common_classes(known) or tuple(k for k in annotations.labels if k is not None)

@@ -48,7 +48,8 @@ class LabelDesign(NamedTuple):
     noise_method: str | None  #: how to estimate noise; None: it is known
     noise: float  #: the specified rate; `transition` includes it unless label rates are open
     strength: float  #: pseudocounts per class of the transition; inf: it is fixed
-    label_weights: np.ndarray | None  #: as specified; None also if they are equal
+    #: as specified, or 0 for the missing label of a consensus; None also if they are equal
+    label_weights: np.ndarray | None
     sources: Sources
     groups: RowGroups | None = None  #: rows that belong together
     class_index: np.ndarray | None = None  #: of rows whose class is known, −1 elsewhere
@@ -58,9 +59,11 @@ class LabelDesign(NamedTuple):
     def training_weights(self) -> np.ndarray | None:
         """The weights of labels in training; None: equal ones.
 
-        Those that were specified, otherwise 0 for uninformative labels.
+        Those of the design, otherwise 0 for uninformative labels.
         """
-        return self.label_weights if self.has_explicit_weights else uninformative_weights(self)
+        if self.has_explicit_weights or self.label_weights is not None:
+            return self.label_weights
+        return uninformative_weights(self)
 
     @property
     def counts(self) -> np.ndarray | None:
