@@ -2,7 +2,9 @@
 
 import pytest
 
+from looselabels.command.labels import cells_as_labels
 from looselabels.command.spelling import describe_variants, read_merges, spelling_variants
+from tests.command.calls import pd
 
 
 def test_merges_are_read_from_words_and_files(tmp_path):
@@ -11,6 +13,15 @@ def test_merges_are_read_from_words_and_files(tmp_path):
     mapping.write_text('{"c": "d"}')
     words = ["a=b", r"p\=q=r", str(table), str(mapping), "d=e"]
     assert read_merges(words) == {"a": "b", "p=q": "r", "=x": "y", "c": "e", "d": "e"}
+
+
+def test_a_merge_fits_each_spelling_of_a_number_or_a_bool():
+    for words in (["True=TRUE"], ["true=TRUE"], ["TRUE=TRUE", "True=TRUE"], ["yes=True", "1=TRUE"]):
+        merge = read_merges([*words, "True=TRUE"])
+        cells = pd.Series(["True", "TRUE", "true", "no"])
+        assert cells_as_labels(cells, merge=merge) == ["TRUE", "TRUE", "TRUE", "no"]
+    for words, kept in ((["1=1.0"], "1.0"), (["1.0=1"], "1"), (["1.0=one", "one=yes"], "yes")):
+        assert cells_as_labels(pd.Series(["1", "1.0"]), merge=read_merges(words)) == [kept, kept]
 
 
 @pytest.mark.parametrize(

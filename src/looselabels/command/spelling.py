@@ -11,9 +11,9 @@ from looselabels.command.tables import read_table
 
 
 def label_as_text(label) -> str:
-    """Return one text for labels that files write in several ways: True and true, 1.0 and 1."""
+    """Return one text for labels that files write in several ways: True and TRUE, 1.0 and 1."""
     text = str(label)
-    if text in ("True", "False"):
+    if text.lower() in ("true", "false"):
         return text.lower()
     return text.removesuffix(".0") if re.fullmatch(r"-?\d+\.0", text) else text
 
@@ -33,7 +33,7 @@ def joined(text) -> str:
 
 
 def read_merges(words) -> dict[str, str]:
-    """Return the label to use instead of each spelling, from FROM=TO and from files.
+    """Return the label to use instead of each `label_as_text`, from FROM=TO and from files.
 
     A file is JSON, {"billing": "Billing"}, or a table with the columns from and to. A label that is
     merged into one that is merged itself gets the last of them.
@@ -48,8 +48,9 @@ def read_merges(words) -> dict[str, str]:
     for old, new in pairs:
         if not new:
             raise ValueError(f"--merge {old!r} names no label. Is it --unlabeled {old!r}?")
-        if merge.setdefault(old, new) != new:
-            names = listed([merge[old], new])
+        key = label_as_text(old)
+        if merge.setdefault(key, new) != new:
+            names = listed([merge[key], new])
             raise ValueError(
                 f"--merge: {short_repr(old)} is mapped to each of {names}; keep one of them."
             )
@@ -81,9 +82,9 @@ def _cells(frame):
 
 def _end_of_chain(label, merge) -> str:
     seen = [label]
-    while seen[-1] in merge and merge[seen[-1]] != seen[-1]:
-        seen.append(merge[seen[-1]])
-        if seen[-1] in seen[:-1]:
+    while (new := merge.get(label_as_text(seen[-1]), seen[-1])) != seen[-1]:
+        seen.append(new)
+        if new in seen[:-1]:
             raise ValueError(f"--merge: {listed(seen)} form a circle; name the label to keep.")
     return seen[-1]
 
