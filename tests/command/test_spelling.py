@@ -64,6 +64,15 @@ def test_labels_that_differ_only_in_case_or_spaces_are_variants():
     assert spelling_variants({"a": 1, "b": 1}) == []
 
 
+def test_numbers_with_and_without_a_decimal_are_variants():
+    found = spelling_variants({"1.0": 7, "1": 3, "10": 2, "1.5": 1, "v1": 1, "v1.0": 1})
+    assert describe_variants(found) == [
+        "Labels ['1', '1.0'] are spellings of one number. To merge them, add --merge 1=1.0."
+    ]
+    (found,) = spelling_variants({"2.0": 1, "2": 9, " 2": 1})
+    assert found["options"] == "--merge ' 2=2' --merge 2.0=2"
+
+
 def test_variants_have_the_same_order_in_every_run():
     labels = [letter + space for letter in "hgfedcba" for space in ("", " ")]
     for counts in (dict.fromkeys(labels, 2), dict.fromkeys(labels[::-1], 2)):

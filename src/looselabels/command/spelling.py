@@ -1,4 +1,4 @@
-"""Spellings of labels: merging them, and finding labels that differ only in case or spaces."""
+"""Spellings of labels: merging them, and finding labels that differ only in their spelling."""
 
 import re
 from collections.abc import Mapping
@@ -90,7 +90,7 @@ def _end_of_chain(label, merge) -> str:
 
 
 def spelling_variants(counts: Mapping, command="") -> list[dict]:
-    """Return the labels that differ only in case or spaces, and how to merge them.
+    """Return the labels that differ only in case, in spaces or as 1 and 1.0, and how to merge them.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def spelling_variants(counts: Mapping, command="") -> list[dict]:
     """
     groups: dict = {}
     for label in sorted(label for label in counts if isinstance(label, str)):
-        groups.setdefault(joined(label).casefold(), []).append(label)
+        groups.setdefault(label_as_text(joined(label).casefold()), []).append(label)
     found = [
         {"labels": group, "options": " ".join(map(shell_word, _merging_options(group, counts)))}
         for group in groups.values()
@@ -129,9 +129,15 @@ def _merging_options(group, counts) -> list[str]:
     return [w for label in group if label != kept for w in ("--merge", join_pair(label, kept))]
 
 
+def _difference(group) -> str:
+    if len({joined(label).casefold() for label in group}) > 1:
+        return "are spellings of one number"
+    return "differ only in case or spaces"
+
+
 def describe_variants(variants) -> list[str]:
     """Return one sentence for each finding of `spelling_variants`, and the options for all."""
-    found = [f"Labels {listed(v['labels'])} differ only in case or spaces." for v in variants]
+    found = [f"Labels {listed(v['labels'])} {_difference(v['labels'])}." for v in variants]
     if found:
         them = "all of these" if len(found) > 1 else "them"
         found[-1] += f" To merge {them}, add {_all_options(variants)}."
