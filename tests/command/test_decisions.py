@@ -14,6 +14,7 @@ from looselabels.command.decisions import (
     with_labels,
 )
 from looselabels.command.labels import Labels
+from looselabels.command.review import read_review
 from looselabels.command.tables import TableError, read_table
 from tests.command.calls import (
     animals,
@@ -255,6 +256,42 @@ def test_labels_of_a_parquet_file_keep_their_type(kind):
     write_decisions(frame, (0, "change", "other"))
     with pytest.raises(TableError, match=r"'species' holds .* and cannot hold .*'other'"):
         corrected(frame, "decisions.csv")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    ("kind", "table", "sheet"),
+    [
+        ("float64", ("2.0", "1.0"), ("2", "1")),  # a spreadsheet shows 1.0 as 1
+        ("Int64", ("2", "1"), ("2.0", "1.0")),
+        ("boolean", ("True", "False"), ("TRUE", "FALSE")),
+    ],
+)
+def test_labels_are_written_as_the_table_writes_them(kind, table, sheet, suffix):
+    names = (True, False) if kind == "boolean" else (2, 1)
+    frame = animals(40, names=names).assign(name=[f"pet {k}" for k in range(40)])
+    frame = frame.astype({"species": kind})
+    frame.to_csv("data.csv", index=False)
+    frame.to_parquet("data.parquet", index=False)
+    frame = read_table(f"data{suffix}")
+    rows = [int((frame["species"].astype(str) == str(name)).idxmax()) for name in table]
+    rows.append(int(frame["species"].isna().idxmax()))
+    new = [*sheet[::-1], sheet[0]]
+    decisions = [(row, "change", label) for row, label in zip(rows, new, strict=True)]
+    path = write_decisions(frame, *decisions, label=[*sheet, None])
+    write_decisions(frame, *decisions, name="own.csv", **{"class": [*table[::-1], table[0]]})
+    after, changes, said = corrected(frame, path, "own.csv")
+    assert said.startswith("Labels: 3 changed")
+    assert cells(changes[["old_label", "new_label"]]) == [
+        [table[0], table[1]], [table[1], table[0]], [None, table[0]]
+    ]  # fmt: skip
+    assert after["species"].dtype == frame["species"].dtype
+    assert [str(label) for label in after["species"][rows]] == [*table[::-1], table[0]]
+    for paths in ([path], ["own.csv"], [path, "own.csv"]):
+        assert corrected(after, *paths)[1].empty
+        reviews = [read_review(t, Labels("species"), "name", paths) for t in (frame, after)]
+        assert reviews[0].labels == reviews[1].labels
+        assert reviews[0].known_classes == reviews[1].known_classes
 
 
 def test_with_labels_can_remove_a_label():

@@ -141,6 +141,44 @@ def test_csv_and_parquet_give_the_same_matrix(mixed, tmp_path):
 
 
 @pytest.mark.parametrize("impute", [False, True])
+@pytest.mark.parametrize("missing", [[], [None, "NA"]])
+def test_true_and_false_are_0_and_1_in_all_formats(impute, missing):
+    bools = pd.DataFrame({"size": np.arange(12) / 8, "tame": [True, False, False] * 4})
+    bools["tame"] = bools["tame"].astype("boolean")
+    bools.loc[: len(missing) - 1, "tame"] = pd.NA
+    features, X = Features.fit_transform(bools, impute=impute)
+    for true, false in (("True", "False"), ("TRUE", "FALSE"), ("true", "false"), ("True", "false")):
+        texts = bools["tame"].map({True: true, False: false}).astype(object)
+        texts[: len(missing)] = missing
+        written, again = Features.fit_transform(bools.assign(tame=texts), impute=impute)
+        assert written.feature_names == features.feature_names
+        for found in (
+            again,
+            features.transform(bools.assign(tame=texts)),
+            written.transform(bools),
+        ):
+            np.testing.assert_array_equal(found, X)
+
+
+def test_a_model_that_has_true_as_a_category_reads_other_spellings():
+    texts = pd.DataFrame({"tame": ["True", "False", None] * 4})
+    features, X = Features.fit_transform(texts, text=["tame"])  # as models fitted before 0.2 do
+    assert features.feature_names == ["tame = False", "tame = True", "tame is missing"]
+    upper = texts.assign(tame=texts["tame"].str.upper())
+    for other in (upper, texts.assign(tame=[True, False, None] * 4)):
+        np.testing.assert_array_equal(features.transform(other), X)
+
+
+def test_a_cell_that_is_not_true_or_false_is_named():
+    features = Features.fit(pd.DataFrame({"tame": [True, False] * 4}))
+    message = "Row 2, column 'tame': 'maybe' is not true or false, but its column holds these"
+    with pytest.raises(TableError, match=message):
+        features.transform(pd.DataFrame({"tame": ["True", "maybe", "False"]}))
+    with pytest.raises(TableError, match="Row 2, column 'tame': 'True' is not a number"):
+        features.transform(pd.DataFrame({"tame": ["1", "True"]}))
+
+
+@pytest.mark.parametrize("impute", [False, True])
 def test_saved_features_give_the_same_matrix(impute, mixed, tmp_path):
     frame = as_read(mixed, tmp_path)
     features, X = Features.fit_transform(frame, label="label", impute=impute)

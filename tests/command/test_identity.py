@@ -125,6 +125,12 @@ def test_csv_and_parquet_have_the_same_hashes(tmp_path):
     assert hashes(tables[0], "name") == hashes(tables[1], "name")
 
 
+def test_a_spreadsheet_that_writes_true_in_capitals_keeps_the_hashes():
+    text = ROWS["tame"].astype(str)
+    for spelling in (text, text.str.upper(), text.str.lower()):
+        assert hashes(ROWS.assign(tame=spelling)) == hashes(ROWS)
+
+
 def test_any_text_and_any_type_has_a_hash():
     frame = pd.DataFrame({"text": HOSTILE_TEXT, "kind": "cat"})
     frame["list"] = [[i] for i in range(len(frame))]

@@ -52,6 +52,8 @@ def test_what_means_unlabeled_is_text_whatever_the_labels_are(cells, unlabeled, 
         (["1.0", "0.0"], (1, 0)),
         (["True", "False"], (True, False)),
         (["true", "false"], (True, False)),
+        (["TRUE", "FALSE"], ("True", "False")),  # as a spreadsheet writes them
+        (["TRUE", "FALSE"], (True, False)),
         ([1, 0], ("1", "0")),
         (["v1.0", "v1"], ("v1.0", "v1")),
         (["True", "true"], ("True", "true")),
@@ -80,6 +82,8 @@ def test_identifiers_are_refused_and_many_labels_are_not():
         ([0.5, 1.0] * 6, {}, "looks like a measurement"),
         (["a", None] * 6, {}, r"only one label, \['a'\].*--negative other"),
         (["a", "b"] * 6, {"negative": "b"}, "--unlabeled 'b' if these rows are unlabeled"),
+        (["True", "False"] * 6, {"negative": "FALSE"}, "label 'False'.* pass --unlabeled 'False'"),
+        (["1.0", "0.0"] * 6, {"negative": "0"}, r"label '0\.0'.* pass --unlabeled '0\.0'"),
         ([f"label {i}" for i in range(1001)] * 2, {}, "at most 1,000 are possible"),
     ],
 )
@@ -132,6 +136,8 @@ def test_stripped_labels_keep_their_case_and_single_spaces():
         ([1.0, 2.0, 3.0], {"3": "other"}, [1, 2, "other"]),
         ([" a", "a"], {" a": "b"}, ["b", "a"]),
         ([None, "None"], {"None": "b"}, [None, "b"]),
+        ([None, "None"], {"a": "b"}, [None, "None"]),
+        ([1.0, 2.0], {"2": "1.0"}, [1.0, 1.0]),
     ],
 )
 def test_merged_labels_keep_the_type_of_the_label_they_join(cells, merge, expected):

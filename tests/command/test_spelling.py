@@ -2,7 +2,9 @@
 
 import pytest
 
+from looselabels.command.labels import cells_as_labels
 from looselabels.command.spelling import describe_variants, read_merges, spelling_variants
+from tests.command.calls import pd
 
 
 def test_merges_are_read_from_words_and_files(tmp_path):
@@ -11,6 +13,15 @@ def test_merges_are_read_from_words_and_files(tmp_path):
     mapping.write_text('{"c": "d"}')
     words = ["a=b", r"p\=q=r", str(table), str(mapping), "d=e"]
     assert read_merges(words) == {"a": "b", "p=q": "r", "=x": "y", "c": "e", "d": "e"}
+
+
+def test_a_merge_fits_each_spelling_of_a_number_or_a_bool():
+    for words in (["True=TRUE"], ["true=TRUE"], ["TRUE=TRUE", "True=TRUE"], ["yes=True", "1=TRUE"]):
+        merge = read_merges([*words, "True=TRUE"])
+        cells = pd.Series(["True", "TRUE", "true", "no"])
+        assert cells_as_labels(cells, merge=merge) == ["TRUE", "TRUE", "TRUE", "no"]
+    for words, kept in ((["1=1.0"], "1.0"), (["1.0=1"], "1"), (["1.0=one", "one=yes"], "yes")):
+        assert cells_as_labels(pd.Series(["1", "1.0"]), merge=read_merges(words)) == [kept, kept]
 
 
 @pytest.mark.parametrize(
@@ -51,6 +62,15 @@ def test_labels_that_differ_only_in_case_or_spaces_are_variants():
     assert describe_variants([]) == []
     assert spelling_variants({"a b": 1, "a  b": 1, " a b": 1})[0]["options"] == "--strip"
     assert spelling_variants({"a": 1, "b": 1}) == []
+
+
+def test_numbers_with_and_without_a_decimal_are_variants():
+    found = spelling_variants({"1.0": 7, "1": 3, "10": 2, "1.5": 1, "v1": 1, "v1.0": 1})
+    assert describe_variants(found) == [
+        "Labels ['1', '1.0'] are spellings of one number. To merge them, add --merge 1=1.0."
+    ]
+    (found,) = spelling_variants({"2.0": 1, "2": 9, " 2": 1})
+    assert found["options"] == "--merge ' 2=2' --merge 2.0=2"
 
 
 def test_variants_have_the_same_order_in_every_run():

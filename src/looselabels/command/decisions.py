@@ -5,7 +5,7 @@ neither of which depends on the label, and holds the label that the row had befo
 """
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from looselabels.command.tables import (
     arrow_table,
     check_columns,
     column_as_text,
+    is_text,
     pa,
     pd,
     read_table,
@@ -57,6 +58,8 @@ class Matched(NamedTuple):
     row: int  #: position in the table, from 0
     decision: Decision
     is_applied: bool  #: whether the table already has the new label
+    old: Any  #: the label before the decision, and the one after, as the table writes them: a
+    new: Any  #: spreadsheet may write 1 for 1.0 and TRUE for True in the file of decisions
 
 
 # -------------------------------------------------------------------------------------------- read
@@ -171,7 +174,7 @@ def match_decisions(decisions, identity: Identity, labels) -> list[Matched]:
         elif labels[row] not in (before, after):
             problem = OTHER_LABEL
         else:
-            matched.append(Matched(row, decision, labels[row] != before))
+            matched.append(Matched(row, decision, labels[row] != before, before, after))
             continue
         problems.setdefault(problem, []).append(decision.id)
     if problems:
@@ -192,7 +195,7 @@ def _one_per_id(decisions) -> list[Decision]:
     by_id: dict = {}
     for decision in decisions:
         known = by_id.setdefault(decision.id, decision)
-        if (known.label, known.new_label) != (decision.label, decision.new_label):
+        if _change(known) != _change(decision):
             pairs = (
                 f"{short_repr(d.label)} → {short_repr(d.new_label)}" for d in (known, decision)
             )
@@ -203,6 +206,15 @@ def _one_per_id(decisions) -> list[Decision]:
         if decision.is_reviewed:  # it counts, not that the same was accepted without a review
             by_id[decision.id] = decision
     return list(by_id.values())
+
+
+def _change(decision) -> list:
+    """Return the labels before and after a decision, equal for all spellings."""
+    return [_text(label, label_as_text) for label in (decision.label, decision.new_label)]
+
+
+def _text(label, as_text=str) -> str | None:
+    return None if label is None else as_text(label)
 
 
 def _refuse(problems, n_decisions, identity):
@@ -245,15 +257,16 @@ def as_cells(names):
 
 
 def with_labels(frame, column, labels: dict):
-    """Return a table with other labels in some rows: text, or None for no label, by position."""
+    """Return a table with other labels in some rows, by position; None is no label."""
     cells = arrow_table(frame[[column]]).column(0)
-    texts = pa.array(labels.values(), pa.string())
+    as_text = str if is_text(cells.type) else label_as_text  # 1.0 cannot be cast to int
+    texts = [_text(label, as_text) for label in labels.values()]
     try:
-        new = texts.cast(cells.type)
+        new = pa.array(texts, pa.string()).cast(cells.type)
     except pa.ArrowException:
         raise TableError(
             f"Column {short_repr(column)} holds {cells.type} and cannot hold each of the labels "
-            f"{some_of(sorted({*labels.values()} - {None}))}. Convert it to text."
+            f"{some_of(sorted({*texts} - {None}))}. Convert it to text."
         ) from None
     source = np.arange(len(cells))
     source[list(labels)] = len(cells) + np.arange(len(labels))
@@ -280,9 +293,9 @@ def correct(frame, labels: Labels, id_column, paths):
     decisions = read_all(paths)
     n_skipped = sum(d.decision == "skip" for d in decisions)
     matched = match_decisions(decisions, identity, labels_now(frame, labels))
-    changed = [m for m in matched if not m.is_applied and m.decision.label != m.decision.new_label]
-    corrected = with_labels(frame, labels.column, {m.row: m.decision.new_label for m in changed})
-    log = [(d.id, d.label, d.new_label, d.decision) for d in (m.decision for m in changed)]
+    changed = [m for m in matched if not m.is_applied and m.old != m.new]
+    corrected = with_labels(frame, labels.column, {m.row: m.new for m in changed})
+    log = [(m.decision.id, _text(m.old), _text(m.new), m.decision.decision) for m in changed]
     names = ["id", "old_label", "new_label", "decision"]
     n_before = sum(m.is_applied for m in matched)
     n_kept = len(matched) - len(changed) - n_before

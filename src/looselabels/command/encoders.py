@@ -24,6 +24,7 @@ AMOUNT = r"^[+-]?([$€£¥]?) ?[+-]?\d[\d.,]* ?"  # a number, before its unit
 UNIT = r"([^\W\d_]{0,3}[%°²³/$€£¥]?[^\W\d_]{0,3})$"
 CODE = r"\d+[A-Za-z]+"  # such as 1000A, if it is different in each row
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")  # in a column of numbers or dates
+BOOL = "(?i)^(true|false)$"
 MAX_CATEGORIES = 40
 N_HASHES, N_COMPONENTS, N_SAMPLES = 2**14, 20, 10_000  # of a text column
 PARTS = ("days", "month", "day", "day_of_week", "hour")  # of a date
@@ -110,7 +111,7 @@ class Encoder:
 
 @dataclass
 class Numbers(Encoder):
-    """Numbers as they are, or relative to an offset; NaN where a cell is missing."""
+    """Numbers as they are, or relative to an offset; 1 for true; NaN where a cell is missing."""
 
     offset: float = 0.0  # none in files of 0.1
     kind = "numbers"
@@ -148,12 +149,19 @@ class Numbers(Encoder):
             return _narrow(column, values, self.offset)
         if not is_text(column.cells.type):
             raise column.error(None, "should hold numbers")
-        position = pc.index(_look_like_numbers(column.cells), False).as_py()
-        raise column.error(position, "is not a number, but its column holds numbers")
+        fits, reason = _look_like_numbers(column.cells), "a number, but its column holds numbers"
+        if not pc.any(fits).as_py():
+            are_bools = pc.match_substring_regex(_without_missing(column.cells), BOOL)
+            if pc.any(are_bools).as_py():
+                fits, reason = are_bools, "true or false, but its column holds these"
+        raise column.error(pc.index(fits, False).as_py(), f"is not {reason}")
 
 
 def _numbers(cells):
-    """Return a column as float64, or None if it does not hold numbers."""
+    """Return a column as float64, or None if it holds neither numbers nor true and false.
+
+    Formats write true and True, and spreadsheets TRUE: all of them are 1.
+    """
     types, kind, scale = pa.types, cells.type, 1.0
     if types.is_duration(kind):
         cells, scale = cells.cast(pa.duration("us"), safe=False).cast(pa.int64()), 1e6
@@ -163,7 +171,9 @@ def _numbers(cells):
         try:
             numbers = cells.cast(pa.float64(), safe=False)
         except pa.ArrowInvalid:
-            numbers = _without_missing(cells).cast(pa.float64())
+            cells = _without_missing(cells)
+            is_bool = pc.all(pc.match_substring_regex(cells, BOOL)).as_py()
+            numbers = (cells.cast(pa.bool_()) if is_bool else cells).cast(pa.float64())
     except pa.ArrowException:
         return None
     return numbers.to_numpy(zero_copy_only=False) / scale
@@ -443,10 +453,15 @@ class Categories(Encoder):
         return cls(name, names[start:], values[start:])
 
     def encode(self, column) -> np.ndarray:
-        """Return 1 in the column of a cell's category; only zeros for a new category."""
+        """Return 1 in the column of a cell's category; only zeros for a new category.
+
+        Another file may spell True as true or TRUE.
+        """
         codes, texts = _distinct(column.cells)
         place = {value: i for i, value in enumerate(self.values)}
-        rows = [place.get(text, len(place)) for text in (*texts, None)]
+        bools = {v.lower(): i for v, i in place.items() if v is not None and re.match(BOOL, v)}
+        new = len(place)
+        rows = [place.get(text, bools.get(str(text).lower(), new)) for text in (*texts, None)]
         return np.eye(len(place) + 1, len(place), dtype=np.float32)[rows][codes]
 
 

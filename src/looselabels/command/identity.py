@@ -116,9 +116,12 @@ def _check_distinct(ids, frame, column):
 
 
 def _as_plain_text(column):
-    """Return a column as text that is equal for 1, 1.0 and "1.00", and for true and "True"."""
+    """Return a column as text that is equal for 1, 1.0 and "1.00", and for true, "True" and "TRUE".
+
+    A spreadsheet changes True to TRUE when it saves a CSV file.
+    """
     text = pc.fill_null(column_as_text(column), "")
     is_number = pc.match_substring_regex(text, NUMBER)
     number = pc.if_else(is_number, text, None).cast(pa.float64()).cast(pa.large_string())
-    is_bool = pc.is_in(text, pa.array(["True", "False"], pa.large_string()))
+    is_bool = pc.is_in(text, pa.array(["True", "False", "TRUE", "FALSE"], pa.large_string()))
     return pc.coalesce(number, pc.if_else(is_bool, pc.utf8_lower(text), text))

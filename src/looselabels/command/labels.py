@@ -132,9 +132,11 @@ def cells_as_labels(cells, unlabeled=(), known=(), *, strip=False, merge=None) -
         ) from None
     if merge:  # a label that is a number keeps its type if others are merged into it
         by_text = {
-            label_as_text(name): name for name in labels.values() if not isinstance(name, str)
+            label_as_text(name): name
+            for name in labels.values()
+            if not isinstance(name, str | None)
         }
-        labels = {cell: by_text.get(name, name) for cell, name in labels.items()}
+        labels = {cell: by_text.get(label_as_text(name), name) for cell, name in labels.items()}
     return [labels[cell] for cell in values]
 
 
@@ -191,8 +193,9 @@ def check_labels(name, distinct, n_labeled, n_rows) -> None:
 
 def _check_negative(labels: Labels, distinct, name):
     """Raise if the labels contradict the negative class, or if only one label occurs."""
-    if labels.negative in {label_as_text(label) for label in distinct}:
-        negative = short_repr(labels.negative)
+    negative = labels.negative and label_as_text(labels.negative)
+    if found := [label for label in distinct if label_as_text(label) == negative]:
+        negative = short_repr(str(found[0]))  # as --unlabeled must spell it
         raise ValueError(
             f"{name} contains the label {negative}, but the negative class has no label. Omit "
             f"--negative, or pass --unlabeled {negative} if these rows are unlabeled."

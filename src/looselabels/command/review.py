@@ -78,7 +78,7 @@ def read_review(frame, labels: Labels, id_column, paths) -> Review:
     """
     identity = identify(frame, id_column, label=labels.column)
     matched = match_decisions(read_all(paths), identity, labels_now(frame, labels))
-    old = {m.row: m.decision.label for m in matched if m.is_applied}
+    old = {m.row: m.old for m in matched if m.is_applied}
     y = read_labels(with_labels(frame, labels.column, old), labels)
     reviewed = [m for m in matched if m.decision.is_reviewed]
     if n_others := len(matched) - len(reviewed):

@@ -1,4 +1,4 @@
-"""Spellings of labels: merging them, and finding labels that differ only in case or spaces."""
+"""Spellings of labels: merging them, and finding labels that differ only in their spelling."""
 
 import re
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from looselabels.command.tables import read_table
 
 
 def label_as_text(label) -> str:
-    """Return one text for labels that files write in several ways: True and true, 1.0 and 1."""
+    """Return one text for labels that files write in several ways: True and TRUE, 1.0 and 1."""
     text = str(label)
-    if text in ("True", "False"):
+    if text.lower() in ("true", "false"):
         return text.lower()
     return text.removesuffix(".0") if re.fullmatch(r"-?\d+\.0", text) else text
 
@@ -33,7 +33,7 @@ def joined(text) -> str:
 
 
 def read_merges(words) -> dict[str, str]:
-    """Return the label to use instead of each spelling, from FROM=TO and from files.
+    """Return the label to use instead of each `label_as_text`, from FROM=TO and from files.
 
     A file is JSON, {"billing": "Billing"}, or a table with the columns from and to. A label that is
     merged into one that is merged itself gets the last of them.
@@ -48,8 +48,9 @@ def read_merges(words) -> dict[str, str]:
     for old, new in pairs:
         if not new:
             raise ValueError(f"--merge {old!r} names no label. Is it --unlabeled {old!r}?")
-        if merge.setdefault(old, new) != new:
-            names = listed([merge[old], new])
+        key = label_as_text(old)
+        if merge.setdefault(key, new) != new:
+            names = listed([merge[key], new])
             raise ValueError(
                 f"--merge: {short_repr(old)} is mapped to each of {names}; keep one of them."
             )
@@ -81,15 +82,15 @@ def _cells(frame):
 
 def _end_of_chain(label, merge) -> str:
     seen = [label]
-    while seen[-1] in merge and merge[seen[-1]] != seen[-1]:
-        seen.append(merge[seen[-1]])
-        if seen[-1] in seen[:-1]:
+    while (new := merge.get(label_as_text(seen[-1]), seen[-1])) != seen[-1]:
+        seen.append(new)
+        if new in seen[:-1]:
             raise ValueError(f"--merge: {listed(seen)} form a circle; name the label to keep.")
     return seen[-1]
 
 
 def spelling_variants(counts: Mapping, command="") -> list[dict]:
-    """Return the labels that differ only in case or spaces, and how to merge them.
+    """Return the labels that differ only in case, in spaces or as 1 and 1.0, and how to merge them.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ def spelling_variants(counts: Mapping, command="") -> list[dict]:
     """
     groups: dict = {}
     for label in sorted(label for label in counts if isinstance(label, str)):
-        groups.setdefault(joined(label).casefold(), []).append(label)
+        groups.setdefault(label_as_text(joined(label).casefold()), []).append(label)
     found = [
         {"labels": group, "options": " ".join(map(shell_word, _merging_options(group, counts)))}
         for group in groups.values()
@@ -128,9 +129,15 @@ def _merging_options(group, counts) -> list[str]:
     return [w for label in group if label != kept for w in ("--merge", join_pair(label, kept))]
 
 
+def _difference(group) -> str:
+    if len({joined(label).casefold() for label in group}) > 1:
+        return "are spellings of one number"
+    return "differ only in case or spaces"
+
+
 def describe_variants(variants) -> list[str]:
     """Return one sentence for each finding of `spelling_variants`, and the options for all."""
-    found = [f"Labels {listed(v['labels'])} differ only in case or spaces." for v in variants]
+    found = [f"Labels {listed(v['labels'])} {_difference(v['labels'])}." for v in variants]
     if found:
         them = "all of these" if len(found) > 1 else "them"
         found[-1] += f" To merge {them}, add {_all_options(variants)}."
