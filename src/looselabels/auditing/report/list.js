@@ -49,17 +49,18 @@ const list = (() => {
   const selects = [...controls.querySelectorAll("select")];
   const count = document.getElementById("count");
 
+  const shown = () => [...body.rows].filter((row) => !row.hidden);
+
   // Each menu shows the rows whose data attribute of the same key has the chosen value.
   const filter = () => {
     const fits = (row) => selects.every((s) => !s.value || row.dataset[s.dataset.key] === s.value);
     for (const row of rows) row.hidden = !fits(row);
-    count.textContent = `Showing ${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
+    const n = shown().length;
+    count.textContent = `Showing ${n} of ${rows.length}${n ? "" : "; the filters hide all rows"}`;
   };
-
-  const shown = () => [...body.rows].filter((row) => !row.hidden);
 
   for (const select of selects) select.addEventListener("change", filter);
   controls.hidden = false;
   filter(); // browsers may restore the filters after a reload
-  return { table, body, rows, filter, shown };
+  return { table, body, rows, selects, filter, shown };
 })();
