@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from looselabels import BalancedForestClassifier, DecoupledClassifier, Transition
 from looselabels.auditing.audit import DOUBTED, POSSIBLE, Audit, audit
-from looselabels.auditing.diagnose import diagnose
+from looselabels.auditing.diagnose import Finding, diagnose
 from looselabels.auditing.report import facts, verdict
 from looselabels.datasets import make_gaussians, make_loose_labels
 from looselabels.exceptions import IdentifiabilityWarning
@@ -721,6 +721,17 @@ def test_counts_of_unlabeled_rows_include_the_uncertainty_of_class_shares(positi
     assert (cat["high"], dog["low"]) == (counted["n_rows"], 0)
 
 
+def test_all_labeled_classes_together_have_an_interval_of_their_own(some_positive):
+    label_proba, labels, classes = some_positive
+    clf = DecoupledClassifier(negative="other", noise=0, random_state=0)
+    counted = audit(clf.fit_from_proba(label_proba, labels), labels).summary()["unlabeled"]
+    together, of_classes = counted["together"], counted["classes"]
+    assert together["expected"] == pytest.approx(sum(part["expected"] for part in of_classes))
+    is_unlabeled = np.array([label is None for label in labels])
+    n_rows = np.sum(is_unlabeled & (classes != "other"))
+    assert 0 < together["low"] - 5 < n_rows < together["high"] + 5 < counted["n_rows"]
+
+
 # -------------------------------------------------------------------------------- intervals
 
 
@@ -826,6 +837,44 @@ def test_shares_include_the_uncertainty_of_label_rates_that_were_estimated(fit_t
     low, high = clf.class_prior_interval_
     assert_array_equal(ends, [np.minimum(low, narrow[0]), np.maximum(high, narrow[1])])
     assert np.any(ends != narrow)
+
+
+def useless(found, **changes):
+    """Return an audit as if the features did not predict the labels."""
+    return replace(found, findings=(Finding("features", True, None, ""),), **changes)
+
+
+def test_unlabeled_rows_are_not_counted_if_features_say_nothing_and_label_rates_are_open(fit_to):
+    clf, labels = fit_to("positive", negative="other", noise=0)
+    assert audit(clf, labels).summary()["unlabeled"]["why_no_count"] is None
+    found = useless(audit(clf, labels))
+    why = "Unlabeled rows of a labeled class cannot be counted: {} do not predict the labels."
+    words = why.format("the features")
+    assert found.why_no_unlabeled_count == words
+    assert repr(found).endswith(f"labeled. {words})")
+    summary = found.summary()
+    counted, no_number = summary["unlabeled"], dict.fromkeys(("expected", "low", "high"))
+    assert (verdict(summary), counted["why_no_count"]) == (words, words)
+    assert (summary["n_to_check"], counted["together"]) == (0, no_number)
+    assert counted["classes"] == [{"name": name, **no_number} for name in clf.classes_[:3]]
+    given = useless(found, has_own_proba=True)
+    assert given.why_no_unlabeled_count == why.format("the given probabilities")
+
+
+@pytest.mark.filterwarnings("ignore:Too few rows")
+@pytest.mark.parametrize("noise", [0, "estimate"])
+def test_class_shares_show_how_many_unlabeled_rows_there_are_if_features_say_nothing(fit_to, noise):
+    clf, labels = fit_to("positive", negative="other", noise=noise, class_prior=[0.25] * 3)
+    found = useless(audit(clf, labels))
+    assert found.why_no_unlabeled_count is None
+    assert found.summary()["unlabeled"]["together"]["expected"] > 0
+
+
+def test_unlabeled_rows_that_are_all_reviewed_are_counted_if_features_say_nothing(fit_to):
+    clf, labels = fit_to("positive", negative="other", noise=0)
+    decisions = [NAMES[0] if label is None else None for label in labels]
+    counted = useless(audit(clf, labels, decisions=decisions)).summary()["unlabeled"]
+    assert counted["together"] == dict.fromkeys(("expected", "low", "high"), counted["n_rows"])
 
 
 @pytest.mark.parametrize("n_reviewed", [100, None])

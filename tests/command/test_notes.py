@@ -19,6 +19,7 @@ from looselabels.command.notes import (
     describe_result,
     ignored_columns,
     why_no_count,
+    why_no_unlabeled_count,
     words_of_command,
 )
 from tests.command.calls import QUICK, animals, called, fitted_animals
@@ -169,6 +170,13 @@ def test_why_there_is_no_count_is_said_in_the_words_of_the_command(fitted):
     assert why_no_count(found, labels).endswith("the columns do not predict the labels.")
     found = replace(found, has_own_proba=True)
     assert why_no_count(found, labels).endswith("--proba does not predict the labels.")
+
+
+def test_why_unlabeled_rows_are_not_counted_is_said_in_the_words_of_the_command():
+    found, _ = described(negative="other", noise=0.0)
+    assert why_no_unlabeled_count(found) is None
+    found = replace(found, findings=(Finding("features", True, None, ""),))
+    assert why_no_unlabeled_count(found).endswith("counted: the columns do not predict the labels.")
 
 
 def test_an_estimate_of_the_noise_is_not_proposed_with_a_label_rate_that_excludes_it():

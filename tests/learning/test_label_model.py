@@ -409,6 +409,19 @@ def test_noise_is_asked_for_if_no_row_is_clear():
     assert high > 0.5
 
 
+@pytest.mark.filterwarnings("ignore:Classes have nearly identical label distributions")
+def test_labels_can_be_wrong_among_positive_classes_if_no_row_is_clear():
+    """The warning is about rows of the negative class only: other labels are not taken as right."""
+    labels = np.array(["a", "b", *[None] * 3] * 40, dtype=object)
+    label_proba = np.tile([0.2, 0.2, 0.6], (200, 1))
+    clf = DecoupledClassifier(negative="-", noise="estimate")
+    words = r"As few labels as possible were taken to be on rows of '-'\."
+    with pytest.warns(IdentifiabilityWarning, match=words):
+        found = clf.fit_from_proba(label_proba, labels).label_model_.transition.proba
+    assert found[2, :2].sum() < 0.5 < found[2, 2]
+    assert found[0, 1] > 0.01
+
+
 @pytest.mark.filterwarnings("ignore:1000 of 1000 rows have several class distributions")
 @pytest.mark.parametrize("names", [["a"] * 5, ["a", "a", "b", "b", "c"]])
 def test_few_labels_on_rows_that_look_unlabeled_are_no_error(names):

@@ -66,11 +66,12 @@ RIGHT_WITH_METHOD = (
     "Labels were assumed to be right, because class_prior names a method, which needs right "
     "labels. To look for wrong labels, fit with noise='estimate' and without class_prior."
 )
-USELESS_FEATURES = "Wrong labels cannot be found: the features do not predict the labels."
-USELESS_ESTIMATOR = (
-    "Wrong labels cannot be found: your estimator does not predict the labels, but another does."
-)
-USELESS_PROBA = "Wrong labels cannot be found: the given probabilities do not predict the labels."
+# What follows from labels that are not predicted, and why they are not.
+NO_WRONG_LABELS = "Wrong labels cannot be found: {}"
+NO_UNLABELED_ROWS = "Unlabeled rows of a labeled class cannot be counted: {}"
+USELESS_FEATURES = "the features do not predict the labels."
+USELESS_ESTIMATOR = "your estimator does not predict the labels, but another does."
+USELESS_PROBA = "the given probabilities do not predict the labels."
 NOT_PREDICTED = "unknown: the labels cannot be predicted"  # `Audit.why` then
 
 
@@ -304,13 +305,27 @@ class Audit:
             return None
         if self.model.sources.noise != "estimated" and not self._is_noise_possible:
             return self._why_right
-        if self.predicts_labels:
+        return None if self.predicts_labels else NO_WRONG_LABELS.format(self._why_not_predicted)
+
+    @property
+    def why_no_unlabeled_count(self) -> str | None:
+        """Why unlabeled rows of a labeled class cannot be counted, in a sentence; None: they can.
+
+        If neither label rates nor class shares are specified, only features that predict the labels
+        show how many rows there are.
+        """
+        sources = self.model.sources
+        is_open = sources.label_rates == sources.class_prior == "estimated"
+        if not is_open or self.predicts_labels or self.is_reviewed[~self.is_labeled].all():
             return None
+        return NO_UNLABELED_ROWS.format(self._why_not_predicted)
+
+    @property
+    def _why_not_predicted(self) -> str:
         if self.has_own_proba:
             return USELESS_PROBA
-        return (
-            USELESS_FEATURES if better_model(self.candidate_losses) is None else USELESS_ESTIMATOR
-        )
+        is_best = better_model(self.candidate_losses) is None
+        return USELESS_FEATURES if is_best else USELESS_ESTIMATOR
 
     @property
     def _why_right(self) -> str:

@@ -157,9 +157,10 @@ def add_room(interval, estimate, room) -> tuple:
     return estimate - np.hypot(estimate - low, below), estimate + np.hypot(high - estimate, above)
 
 
-def add_share_range(interval, estimate, n_rows, model) -> tuple[np.ndarray, np.ndarray]:
-    """Return intervals of counts of rows by class, with the range of class shares added.
+def add_share_range(interval, estimate, n_rows, model, parts) -> tuple[np.ndarray, np.ndarray]:
+    """Return intervals of counts of rows, with the range of class shares added.
 
+    Each line of `parts`, (n_parts, n_classes), has a 1 for the classes that are counted together.
     Draws from the label mass take estimated label rates as certain. `class_prior_interval` of the
     model knows how uncertain they are: the intervals reach at least as far from their estimate as
     it reaches from the class prior, in rows.
@@ -168,14 +169,15 @@ def add_share_range(interval, estimate, n_rows, model) -> tuple[np.ndarray, np.n
     >>> ends = np.array([0.1, 0.7]), np.array([0.3, 0.9])
     >>> model = SimpleNamespace(class_prior=np.array([0.2, 0.8]), class_prior_interval=ends)
     >>> narrow = np.array([95.0, 480.0]), np.array([120.0, 505.0])
-    >>> low, high = add_share_range(narrow, np.array([100.0, 500.0]), 100, model)
+    >>> low, high = add_share_range(narrow, np.array([100.0, 500.0]), 100, model, np.eye(2))
     >>> low.round(6).tolist(), high.round(6).tolist()
     ([90.0, 480.0], [120.0, 510.0])
     """
     low, high = interval
     if model.class_prior_interval is None:
         return low, high
-    below, above = (n_rows * (end - model.class_prior) for end in model.class_prior_interval)
+    prior, ends = model.class_prior, model.class_prior_interval
+    below, above = (n_rows * parts @ (end - prior) for end in ends)
     return np.minimum(low, estimate + below), np.maximum(high, estimate + above)
 
 

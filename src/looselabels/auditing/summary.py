@@ -75,31 +75,37 @@ def _wrong(found):
 
 
 def _unlabeled(found):
-    """Return how many unlabeled rows are of each class that has labels.
+    """Return how many unlabeled rows are of each class that has labels, and of all together.
 
     None if every class has labels: then unlabeled rows are not the place to look for a class.
     """
     if not found.is_never_labeled.any() or found.is_labeled.all():
         return None
-    n_rows = int(np.sum(~found.is_labeled))
-    drawn = found.draws_of_rows.label_mass[:, :, ~can_be_wrong(found.transition)].sum(axis=2)
-    expected = drawn.mean(axis=0)
-    low, high = add_share_range(
-        quantile_interval(drawn, estimate=expected), expected, len(found.label_index), found.model
-    )
-    known = _reviewed_unlabeled(found)
-    most = n_rows - known.sum() + known  # all others are of the class
-    columns = [np.clip(ends, known, most) for ends in (expected, low, high)]
+    has_labels, why = ~found.is_never_labeled, found.why_no_unlabeled_count
+    names = [found.transition.classes[y] for y in np.flatnonzero(has_labels)]
+    parts = np.vstack([np.eye(len(has_labels))[has_labels], has_labels])
+    numbers = [dict.fromkeys(ENDS)] * len(parts) if why else _count_unlabeled(found, parts)
+    *of_classes, together = numbers
     return {
-        "n_rows": n_rows,
-        "classes": [
-            {
-                "name": found.transition.classes[y],
-                **{key: float(c[y]) for key, c in zip(ENDS, columns, strict=True)},
-            }
-            for y in np.flatnonzero(~found.is_never_labeled)
-        ],
+        "n_rows": int(np.sum(~found.is_labeled)),
+        "why_no_count": why,
+        "together": together,
+        "classes": [{"name": name, **ends} for name, ends in zip(names, of_classes, strict=True)],
     }
+
+
+def _count_unlabeled(found, parts) -> list[dict]:
+    """Return how many unlabeled rows are of the classes of each part, (n_parts, n_classes)."""
+    is_always_right = ~can_be_wrong(found.transition)
+    drawn = found.draws_of_rows.label_mass[:, :, is_always_right].sum(axis=2) @ parts.T
+    expected, n_rows = drawn.mean(axis=0), len(found.label_index)
+    interval = quantile_interval(drawn, estimate=expected)
+    low, high = add_share_range(interval, expected, n_rows, found.model, parts)
+    of_class = _reviewed_unlabeled(found)
+    known = parts @ of_class
+    most = np.sum(~found.is_labeled) - of_class.sum() + known  # all others are of these classes
+    columns = [np.clip(ends, known, most).tolist() for ends in (expected, low, high)]
+    return [dict(zip(ENDS, ends, strict=True)) for ends in zip(*columns, strict=True)]
 
 
 def _reviewed_unlabeled(found):

@@ -20,17 +20,15 @@ from looselabels.command.labels import Labels
 
 MAX_COLUMNS = 5  # ignored columns that are named
 MAX_SHARES = 10  # classes whose share is named
-# What the command says in place of sentences that name a parameter of the library.
+# What the command says in place of words that name a parameter of the library.
 WORDS_OF_COMMAND = {
     ASSUMED_TO_BE_RIGHT: (
         "Labels were assumed to be right, as you specified. "
         "To look for wrong labels, pass --noise estimate."
     ),
-    USELESS_FEATURES: "Wrong labels cannot be found: the columns do not predict the labels.",
-    USELESS_ESTIMATOR: (
-        "Wrong labels cannot be found: the --model does not predict the labels, but another does."
-    ),
-    USELESS_PROBA: "Wrong labels cannot be found: --proba does not predict the labels.",
+    USELESS_FEATURES: "the columns do not predict the labels.",
+    USELESS_ESTIMATOR: "the --model does not predict the labels, but another does.",
+    USELESS_PROBA: "--proba does not predict the labels.",
 }
 RIGHT_WITH_RATE = (
     "Labels were assumed to be right: with --label-rate, the share of wrong labels is not "
@@ -127,7 +125,18 @@ def why_no_count(found: Audit, labels: Labels) -> str | None:
     """Return why wrong labels cannot be counted, in the words of the command; None: they can."""
     if found.why_no_count == ASSUMED_TO_BE_RIGHT and labels.label_rate is not None:
         return RIGHT_WITH_RATE
-    return WORDS_OF_COMMAND.get(found.why_no_count or "", found.why_no_count)
+    return _of_command(found.why_no_count)
+
+
+def why_no_unlabeled_count(found: Audit) -> str | None:
+    """Return why unlabeled rows cannot be counted, in the words of the command; None: they can."""
+    return _of_command(found.why_no_unlabeled_count)
+
+
+def _of_command(why: str | None) -> str | None:
+    for words, of_command in WORDS_OF_COMMAND.items():
+        why = why and why.replace(words, of_command)
+    return why
 
 
 def useless_model(clf) -> list[str]:

@@ -26,6 +26,7 @@ from looselabels.command.notes import (
     describe,
     ignored_columns,
     why_no_count,
+    why_no_unlabeled_count,
     words_of_command,
 )
 from looselabels.command.review import Review
@@ -72,6 +73,8 @@ def page_content(found: Audit, labels: Labels, data, command, notes, features=No
     content = found.summary()
     content["design"]["words"] = describe(found, labels)
     content["wrong"]["why_no_count"] = why_no_count(found, labels)
+    if content["unlabeled"]:
+        content["unlabeled"]["why_no_count"] = why_no_unlabeled_count(found)
     content |= about_run(found, data, command, notes, features, seed)
     content["label_column"] = labels.column
     counts = Counter(found.transition.labels[s] for s in found.label_index.tolist())

@@ -276,12 +276,13 @@ def _both_ends(low, high):
 def _warn_if_uncertain(found, design):
     """Warn if the labels leave open how many of them are wrong, and say what would help."""
     if not found.is_certain:
-        names, (low, high) = design.transition.classes, found.wrong_interval
+        (*names, negative), (low, high) = design.transition.classes, found.wrong_interval
+        negative = short_repr(negative)
         warnings.warn(
-            f"Too few rows are clearly {listed(names[:-1])} or clearly {short_repr(names[-1])} to "
-            f"show how many labels are wrong: any share from {low:.0%} to {high:.0%} fits the "
-            "labels. All of them were taken to be right. If you know the share of wrong labels, "
-            "specify it as noise, such as 0.1; noise=0 means that all are right.",
+            f"Too few rows are clearly {listed(names)} or clearly {negative} to show how many "
+            f"labels are wrong: any share from {low:.0%} to {high:.0%} fits the labels. As few "
+            f"labels as possible were taken to be on rows of {negative}. If you know the share of "
+            "wrong labels, specify it as noise, such as 0.1; noise=0 means that all are right.",
             IdentifiabilityWarning,
             stacklevel=2,
         )

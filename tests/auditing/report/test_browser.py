@@ -11,6 +11,7 @@ from tests.auditing.report.conftest import NAMES
 from tests.auditing.report.samples import (
     HOSTILE,
     SCRIPT,
+    consensus_content,
     made_up_content,
     minimal_content,
 )
@@ -23,6 +24,11 @@ def column_of(page, position):
     return cells.evaluate_all(
         "cells => cells.map(c => c.dataset.v ?? c.dataset.text ?? c.textContent)"
     )
+
+
+def cells_of(page, column):
+    """Return the texts of a column of the table that was audited."""
+    return page.locator(f"#rows td[data-title={column}]").all_text_contents()
 
 
 def natural(value):
@@ -53,6 +59,26 @@ def test_each_header_sorts_up_and_down(visit, content, column):
             keys = [natural(value) for value in found if SCRIPT not in value]
             keys = [tuple((isinstance(p, str), p) for p in key) for key in keys]
         assert keys == sorted(keys, reverse=direction == "descending")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("consensus", [False, True])
+def test_columns_of_numbers_are_sorted_by_value(visit, consensus):
+    content = consensus_content() if consensus else made_up_content(NAMES)
+    content["shown_columns"] = ["size", "text"]
+    content["rows"] = content["rows"][:1] * 9
+    numbers = ["3", "", "-10", "0.25", "-1", "1e-05", "0.5", "10", "-2"]
+    texts = ["v10", "v9", "", "-1", "-2", "3", "x", "v8", "10"]
+    for i, cells in enumerate(zip(numbers, texts, strict=True)):
+        content["rows"][i] = content["rows"][i] | {"cells": cells}
+    page = visit(content)
+    ordered = ["-10", "-2", "-1", "1e-05", "0.25", "0.5", "3", "10"]
+    button = page.locator("#rows th button", has_text="size")
+    for expected in (ordered, ordered[::-1]):
+        button.click()
+        assert cells_of(page, "size") == [*expected, ""]
+    page.locator("#rows th button", has_text="text").click()
+    assert [text for text in cells_of(page, "text") if text > "u"] == ["v8", "v9", "v10", "x"]
 
 
 @pytest.mark.slow

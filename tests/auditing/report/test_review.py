@@ -182,6 +182,20 @@ def test_rows_that_are_not_decided_can_be_filtered(visit, content):
 
 
 @pytest.mark.slow
+def test_filters_that_hide_all_rows_say_so_and_are_where_the_review_starts(visit, content):
+    page, shown = visit(content), "Showing {} of 12"
+    decision = page.get_by_label("Decision", exact=True)
+    decision.select_option(label="Decided")
+    assert page.locator("#count").text_content() == f"{shown.format(0)}; the filters hide all rows"
+    start(page)
+    assert page.evaluate("document.activeElement.id") == "by-label"
+    decision.select_option(label="All")
+    assert page.locator("#count").text_content() == shown.format(12)
+    start(page)
+    assert focused_id(page) == "row 0"
+
+
+@pytest.mark.slow
 def test_progress_counts_rows_to_check_and_others_are_behind_a_filter(visit, content):
     for i, row in enumerate(content["rows"]):
         row["to_check"] = i < 5

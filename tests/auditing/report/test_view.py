@@ -1,12 +1,14 @@
 """The sections of the page agree with the audit that they show."""
 
 import re
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
 import pytest
 
 from looselabels import Transition, audit
+from looselabels.auditing.diagnose import Finding
 from looselabels.auditing.report import facts, render
 from looselabels.auditing.report._view import view
 from looselabels.auditing.report._words import count, percent
@@ -249,6 +251,15 @@ def test_labels_that_cannot_be_wrong_are_not_said_to_be_right(positive_unlabeled
     assert positive_unlabeled.why_no_count in text
     assert "To look for wrong labels, fit with noise='estimate'" in text
     assert "Probably wrong" not in text
+
+
+def test_a_page_without_a_count_of_unlabeled_rows_says_why_once(positive_unlabeled):
+    finding = Finding("features", True, None, "The features are useless.")
+    found = replace(positive_unlabeled, findings=(finding,))
+    text = Page(render(content_of(found, 0))).text
+    assert text.count(found.why_no_unlabeled_count) == text.count(found.why_no_count) == 1
+    assert "Probably '" not in text
+    assert "Expected number of unlabeled rows" not in text
 
 
 def test_a_number_that_can_be_zero_is_an_upper_bound(noise_estimated):

@@ -56,13 +56,30 @@ def test_unlabeled_rows_are_another_question():
     )
     assert words.verdict(on_unlabeled(rare)) == "At most 3 of the 400 unlabeled rows are 'rare'."
     assert words.verdict(on_unlabeled(spam, rare)) == (
-        "About 121 of the 400 unlabeled rows probably belong to one of 2 labeled classes."
+        "About 121 of the 400 unlabeled rows are probably of one of 2 labeled classes."
     )
     for uncounted in (on_unlabeled(), on_unlabeled(spam | {"expected": None})):
         assert words.verdict(uncounted) == "Labels were assumed to be right."
     assert words.verdict(on_unlabeled(spam) | {"question": "labels"}) == (
         "Labels were assumed to be right."
     )
+
+
+def test_several_classes_have_one_interval():
+    found = on_unlabeled({"name": "spam", "expected": 83.6}, {"name": "rare", "expected": 37.0})
+    for low, high, number in [
+        (80.2, 150, "About 121 (80 to 150) of the 400 unlabeled rows are probably"),
+        (0.0, 149.2, "At most 150 of the 400 unlabeled rows are"),
+    ]:
+        found["unlabeled"]["together"] = {"expected": 120.6, "low": low, "high": high}
+        assert words.verdict(found) == f"{number} of one of 2 labeled classes."
+
+
+def test_unlabeled_rows_that_cannot_be_counted_have_no_number():
+    found = on_unlabeled(dict.fromkeys(("expected", "low", "high")) | {"name": "spam"})
+    found["unlabeled"]["why_no_count"] = "The features do not predict the labels."
+    assert words.verdict(found) == "The features do not predict the labels."
+    assert words.verdict(found | {"question": "labels"}) == "Labels were assumed to be right."
 
 
 def test_reviewed_labels_are_compared_with_what_was_expected():

@@ -144,7 +144,7 @@ def _rests(content) -> dict:
     if sources.get("label_rates") == "estimated":
         sentences.append("How often each class is labeled was not assumed, but estimated.")
     counted, why_no_count = counted_classes(content), content.get("wrong", {}).get("why_no_count")
-    if counted and why_no_count:  # otherwise it is the verdict
+    if why_no_count and clean(why_no_count) != verdict(content):
         sentences.append(clean(why_no_count))
     has_table = len(counted) > 1  # which has what `facts` says about classes
     return {

@@ -169,8 +169,11 @@ def verdict(content: Mapping) -> str:
     """
     if is_about_consensus(content):
         return _verdict_on_consensus(content)
+    unlabeled = content.get("unlabeled") or {}
     if classes := counted_classes(content):
-        return _verdict_on_unlabeled(classes, content["unlabeled"]["n_rows"])
+        return _verdict_on_unlabeled(classes, unlabeled)
+    if is_about_unlabeled(content) and unlabeled.get("why_no_count"):
+        return clean(unlabeled["why_no_count"])
     wrong = content["wrong"]
     if not is_number(wrong["expected"]):
         return clean(wrong.get("why_no_count") or "Wrong labels were not counted.")
@@ -207,13 +210,14 @@ def _number_left(wrong: Mapping, n_left: int) -> str:
     return f"{written} of the {n_left:,} labels that were not reviewed {verb} wrong"
 
 
-def _verdict_on_unlabeled(classes: Sequence[Mapping], n_rows: int) -> str:
-    rows = f"of the {n_rows:,} unlabeled rows"
+def _verdict_on_unlabeled(classes: Sequence[Mapping], unlabeled: Mapping) -> str:
+    rows = f"of the {unlabeled['n_rows']:,} unlabeled rows"
     if len(classes) == 1:
         written, verb = _estimate(classes[0])
         return f"{written} {rows} {verb} {quoted(classes[0]['name'])}."
-    n_found = round(sum(part["expected"] for part in classes))
-    return f"About {n_found:,} {rows} probably belong to one of {len(classes):,} labeled classes."
+    without_ends = {"expected": sum(part["expected"] for part in classes)}
+    written, verb = _estimate(unlabeled.get("together") or without_ends)
+    return f"{written} {rows} {verb} of one of {len(classes):,} labeled classes."
 
 
 def _verdict_on_consensus(content: Mapping) -> str:

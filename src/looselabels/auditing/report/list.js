@@ -14,6 +14,15 @@ const list = (() => {
     return v === undefined ? (text ?? row.cells[column].textContent) : Number.parseFloat(v);
   };
 
+  // Text is compared digit by digit, which is wrong for -2 and 0.25: if all cells of a column are
+  // numbers, it is sorted by their values; an empty cell is missing.
+  const asNumber = (v) => (typeof v === "string" && !v.trim() ? Number.NaN : Number(v));
+  const isNumber = (v) => typeof v === "number" || !v.trim() || Number.isFinite(Number(v));
+  const values = (column) => {
+    const found = rows.map((row) => value(row, column));
+    return found.every(isNumber) ? found.map(asNumber) : found;
+  };
+
   const compare = (a, b) => (typeof a === "string" ? collator.compare(a, b) : a - b);
   const missingLast = (a, b) => Number.isNaN(a) - Number.isNaN(b);
 
@@ -21,7 +30,7 @@ const list = (() => {
     const column = headers.indexOf(header);
     const direction = header.ariaSort === "ascending" ? "descending" : "ascending";
     const sign = direction === "ascending" ? 1 : -1;
-    const keyed = rows.map((row) => [value(row, column), row]);
+    const keyed = values(column).map((key, i) => [key, rows[i]]);
     keyed.sort(([a], [b]) => missingLast(a, b) || sign * compare(a, b));
     for (const other of headers) other.removeAttribute("aria-sort");
     header.setAttribute("aria-sort", direction);
@@ -40,17 +49,18 @@ const list = (() => {
   const selects = [...controls.querySelectorAll("select")];
   const count = document.getElementById("count");
 
+  const shown = () => [...body.rows].filter((row) => !row.hidden);
+
   // Each menu shows the rows whose data attribute of the same key has the chosen value.
   const filter = () => {
     const fits = (row) => selects.every((s) => !s.value || row.dataset[s.dataset.key] === s.value);
     for (const row of rows) row.hidden = !fits(row);
-    count.textContent = `Showing ${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
+    const n = shown().length;
+    count.textContent = `Showing ${n} of ${rows.length}${n ? "" : "; the filters hide all rows"}`;
   };
-
-  const shown = () => [...body.rows].filter((row) => !row.hidden);
 
   for (const select of selects) select.addEventListener("change", filter);
   controls.hidden = false;
   filter(); // browsers may restore the filters after a reload
-  return { table, body, rows, filter, shown };
+  return { table, body, rows, selects, filter, shown };
 })();

@@ -183,7 +183,8 @@
   start.addEventListener("click", () => {
     find("review").scrollIntoView(); // so that progress and list are visible together
     const shown = list.shown();
-    (shown.find((row) => !decisions.has(row)) ?? shown[0])?.focus();
+    // If the filters hide all rows, the next step is to change them.
+    (shown.find((row) => !decisions.has(row)) ?? shown[0] ?? list.selects[0]).focus();
   });
 
   // ----------------------------------------------------------------------------- download
