@@ -195,10 +195,10 @@ def _check_negative(labels: Labels, distinct, name):
     """Raise if the labels contradict the negative class, or if only one label occurs."""
     negative = labels.negative and label_as_text(labels.negative)
     if found := [label for label in distinct if label_as_text(label) == negative]:
-        negative = short_repr(str(found[0]))  # as --unlabeled must spell it
+        written = short_repr(str(found[0]))  # as --unlabeled must spell it
         raise ValueError(
-            f"{name} contains the label {negative}, but the negative class has no label. Omit "
-            f"--negative, or pass --unlabeled {negative} if these rows are unlabeled."
+            f"{name} contains the label {written}, but the negative class has no label. Omit "
+            f"--negative, or pass --unlabeled {written} if these rows are unlabeled."
         )
     if len(distinct) == 1 and labels.negative is None:
         raise ValueError(
