@@ -214,8 +214,9 @@ class Transition:
         """Return the transition of labels that each stand for one or several classes.
 
         `meanings` maps each label to a class, to a list of equally likely classes, or to a
-        mapping from class to weight, proportional to p(class | label). The result is that of
-        `from_reverse` with these p(class | label) and `label_counts` (None: equal counts).
+        mapping from class to weight, proportional to p(class | label). A label is right for all of
+        its classes. p(label | class) is that of `from_reverse` with these p(class | label) and
+        `label_counts` (None: equal counts).
 
         >>> print(Transition.from_meanings({"dog": "dog", "canine": ["dog", "wolf"]}))
         class    dog  canine

@@ -26,7 +26,7 @@ from looselabels import DecoupledClassifier, Transition, __version__
 from looselabels._files import DAY
 from looselabels.command import cli, fitting, models
 from looselabels.command.cli import run
-from looselabels.command.features import RESULTS
+from looselabels.command.features import RESULTS, Features
 from tests.command.calls import (
     CSV,
     QUICK,
@@ -640,6 +640,8 @@ def test_labels_count_at_predict_where_they_are_given(model):
     assert after["p(cat)"][0] > after["p(cat)"][2] > after["p(cat)"][1]
     assert after["p(cat)"][2] == after["p(cat)"][3]
     assert after["doubt"][2] == 0
+    after["age"] = [1, 2, 3, 5]
+    assert Features.fit(after, label="kind").used == ["age"]  # and nothing that was added
 
 
 def test_a_model_of_numbers_reads_labels_from_text_and_from_numbers():

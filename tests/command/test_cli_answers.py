@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from looselabels import load
+from looselabels.command.features import Features
 from tests.command.calls import WRITTEN, called, files, pd, read_csv
 
 SEVERAL = ("--label", "ann", "--label", "bob", "--label", "eve")
@@ -70,6 +71,8 @@ def test_the_table_has_the_consensus_of_each_row(audited):
     assert is_right.mean() > 0.93
     is_settled = table["probability"].astype(float) >= 0.95
     assert (table["more_answers"] == "0").tolist() == is_settled.tolist()
+    ignored = dict(Features.fit(table).ignored)  # by the next audit
+    assert {ignored.get(name) for name in names} == {"it is an earlier result of looselabels"}
 
 
 def test_the_folder_has_all_results(audited):

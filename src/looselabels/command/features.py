@@ -41,7 +41,7 @@ SCHEMA = 1
 FILES = JSON, ARRAYS = "features.json", "features.npz"
 RESULTS = ("suggestion", "suggestion_proba", "label_proba", "doubt", "why")  # of an audit
 ADDED = (  # columns that commands add to a table, in their order, and others that may follow
-    (RESULTS, r"(?!)"),
+    (RESULTS, r"(?!)"),  # matches no name: nothing follows
     (("consensus", "probability", "n_answers"), "more_answers"),
     (("class", "class_proba"), r"doubt|p\(.+\)"),
 )
